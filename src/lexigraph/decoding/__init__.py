@@ -1,0 +1,1 @@
+"""Search over steppers: greedy, sampling, beam and exhaustive, each written once, on batches."""

@@ -1,0 +1,1 @@
+"""The layers and small protocols that models share."""

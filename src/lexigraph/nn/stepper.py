@@ -1,0 +1,65 @@
+"""A decoder is a stepper: it consumes a prompt or a source once, then takes one token per hypothesis.
+
+    start(batch, width)          -> Step    the first distribution; `width` rows per sentence
+    step(state, tokens)          -> Step    the next one, after every row took one token
+
+Search never sees a start token, a cache or a hidden state: it reads `Step.logits`, chooses tokens, and
+rearranges rows with `State.select` and `State.keep`. Normalising and length penalties are its job.
+
+Shapes: n sentences, R = n * width rows (row r belongs to sentence r // width), V vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class State:
+    """What a decoder remembers. A step may update it in place, so a state is used for one step only.
+
+    `source` holds one entry per sentence (cross-attention keys live here), `rows` one per hypothesis;
+    in both, the first axis is the sentence or the row.
+    """
+
+    rows: dict[str, Tensor]
+    source: dict[str, Tensor] = field(default_factory=dict)
+    width: int = 1
+
+    def expand(self, width: int) -> Self:
+        """`width` equal rows for each sentence, from a state that has one."""
+        if width == 1:
+            return self
+        rows = {name: value.repeat_interleave(width, 0) for name, value in self.rows.items()}
+        return replace(self, rows=rows, width=width)
+
+    def select(self, rows: Int[Tensor, " rows"]) -> Self:
+        """The rows in a new order, copied; rows must stay within their sentence."""
+        return replace(self, rows={name: value.index_select(0, rows) for name, value in self.rows.items()})
+
+    def keep(self, sentences: Int[Tensor, " kept"]) -> Self:
+        """Only these sentences, with all their rows: finished ones are dropped."""
+        kept = (sentences[:, None] * self.width + sentences.new_tensor(range(self.width))).flatten()
+        source = {name: value.index_select(0, sentences) for name, value in self.source.items()}
+        return replace(self.select(kept), source=source)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One distribution per row, not yet normalised, and the state that made it."""
+
+    logits: Float[Tensor, "rows vocab"]
+    state: State
+    attention: Float[Tensor, "rows source"] | None = None  # where each row looked, if it was asked for
+
+
+class Stepper(Protocol):
+    """What search needs of a model."""
+
+    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step: ...
+
+    def step(self, state: State, tokens: Int[Tensor, " rows"], attention: bool = False) -> Step: ...
