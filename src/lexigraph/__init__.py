@@ -1,3 +1,44 @@
-"""Lexigraph: sequence models on your own text, from word vectors to transformers."""
+"""Lexigraph: sequence models on your own text, from word vectors to transformers.
+
+    import lexigraph
+
+    model = lexigraph.train("gpt", data="my.txt", out="runs/gpt")
+    model.generate(["once upon"])
+
+The public names are loaded when they are first used, so that `import lexigraph` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from lexigraph.api import evaluate, load, train
+    from lexigraph.errors import LexigraphError
+    from lexigraph.text.check import check
+    from lexigraph.text.tokenizer import Tokenizer
+    from lexigraph.textmodel import TextModel
+
+_HOMES = {
+    "train": "lexigraph.api",
+    "load": "lexigraph.api",
+    "evaluate": "lexigraph.api",
+    "check": "lexigraph.text.check",
+    "Tokenizer": "lexigraph.text.tokenizer",
+    "TextModel": "lexigraph.textmodel",
+    "LexigraphError": "lexigraph.errors",
+}
+__all__ = ["LexigraphError", "TextModel", "Tokenizer", "__version__", "check", "evaluate", "load", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lexigraph' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

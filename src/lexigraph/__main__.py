@@ -1,0 +1,5 @@
+"""`python -m lexigraph` is the command `lexigraph`."""
+
+from lexigraph.cli import main
+
+main()

@@ -1,0 +1,251 @@
+"""The verbs behind the command line and `import lexigraph`: train, load, evaluate.
+
+model = train("gpt", data="my.txt", out="runs/gpt", set={"train.steps": 500})
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lexigraph import __version__
+from lexigraph import recipe as recipes
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.evaluation.language import language_scores, row_losses, signature, unigram_baseline
+from lexigraph.recipe import Recipe
+from lexigraph.run import FORMAT, Run, remove, replacing
+from lexigraph.text import corpus
+from lexigraph.text.batches import Buckets, Plan, Spans, Streams, Windows, require_a_batch
+from lexigraph.text.corpus import Shard
+from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.textmodel import TextModel, build
+from lexigraph.training.checkpoint import load_weights
+from lexigraph.training.distribution import World, choose_device, join
+from lexigraph.training.loop import Training, Validate, fit, seed_everything
+from lexigraph.training.progress import Reporter, peak_memory
+
+
+def load(folder: str | Path, device: str = "auto") -> TextModel:
+    """A trained model from its run folder."""
+    return TextModel.load(folder, device)
+
+
+def train(
+    recipe: str | Path | None = None,
+    data: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    valid: str | Path | None = None,
+    test: str | Path | None = None,
+    start: str | Path | None = None,
+    set: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    tiny: bool = False,
+    quiet: bool = False,
+) -> TextModel:
+    """Raw text in, model out: trains a recipe on a file and leaves a complete run folder.
+
+    recipe: a name from `lexigraph recipes`, or a .toml file.
+    start: a finished run to fine-tune: its tokenizer, model and weights are taken over.
+    set: recipe keys to change, as {"train.steps": 500}.
+    resume: go on with the run in `out` from its last checkpoint.
+    """
+    if out is None:
+        raise UsageError("Say where the run folder goes: out=… (--out DIR).")
+    folder = Path(out)
+    files = {"data.train": data, "data.valid": valid, "data.test": test}
+    changes = {key: str(file) for key, file in files.items() if file is not None} | dict(set or {})
+    if recipe is None and not resume:
+        raise UsageError("Say which recipe to train; `lexigraph recipes` lists them.")
+    asked = None if recipe is None else _inherit(recipes.read(recipe, changes, tiny=tiny), start)
+    device = asked.train.device if asked else "auto"
+    with join(device) as world:
+        reporter = Reporter(0, quiet=quiet or not world.first)
+        if resume and folder.exists():
+            run = Run.open(folder)
+            _refuse_changes(run, asked)
+            if run.finished:
+                reporter.say(f"{folder} is finished: there is nothing to resume.")
+                return load(folder, device)
+        else:
+            if asked is None:
+                raise LexigraphError(f"There is no run in {folder} to resume.")
+            if world.first:
+                _prepare(folder, asked, start, reporter)
+            world.barrier()
+            run = Run.open(folder)
+        return _train(run, world, reporter)
+
+
+def _inherit(recipe: Recipe, start: str | Path | None) -> Recipe:
+    """Fine-tuning keeps the tokenizer and the shape of the model that it starts from."""
+    if start is None:
+        return recipe
+    old = Run.open(start).recipe()
+    if old.system != recipe.system:
+        raise UsageError(f"{start} is a {old.system} model and cannot be the start of a {recipe.system} one.")
+    import dataclasses
+
+    return dataclasses.replace(recipe, model=old.model, tokenizer=old.tokenizer)
+
+
+def _refuse_changes(run: Run, asked: Recipe | None) -> None:
+    if asked is None:
+        return
+    if changed := list(recipes.differences(run.recipe(), asked)):
+        raise LexigraphError(f"{run.path} was started with another recipe, which differs: {'; '.join(changed)}.")
+
+
+def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: Reporter) -> None:
+    """Everything before step 0, in a folder that appears only when it is complete."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "holds a run already" if (folder / "config.json").exists() else "exists and is not empty"
+        raise LexigraphError(f"{folder} {what}: choose another --out, or --resume to go on with it.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if folder.exists():
+        folder.rmdir()
+    with replacing(folder) as temporary:
+        temporary.mkdir()
+        run = Run(temporary)
+        if start is None:
+            reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer.")
+            tokenizer = corpus.train_tokenizer(recipe)
+        else:
+            tokenizer = Tokenizer.load(Path(start) / "tokenizer.json")
+        tokenizer.save(temporary / "tokenizer.json")
+        corpus.write_shards(corpus.pieces(recipe.data, recipe.train.seed), tokenizer, temporary / "tokens")
+        network = build(recipe, tokenizer)
+        _plan(network, corpus.shards(temporary / "tokens")["train"], recipe)
+        run.write("recipe.toml", recipe.toml())
+        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "labels": {}}
+        run.write("config.json", config | {"abilities": list(network.abilities), "from": str(start or "")})
+
+
+def _plan(network: Any, shard: Shard, recipe: Recipe) -> Plan:
+    """Which tokens stand together at which step."""
+    settings, total = recipe.train, len(shard.ids) - 1
+    window = min(recipe.data.window or network.context or 64, max(1, total))
+    plan: Plan
+    if recipe.data.unit == "line":
+        starts, lengths = shard.spans(network.context)
+        plan = Buckets(starts, lengths, settings.batch_tokens, settings.seed)
+    elif network.remembers:
+        streams = max(1, settings.batch_tokens // window)
+        plan = Streams(total + 1, window, streams, settings.seed)
+    else:
+        plan = Windows(total + 1, window, settings.batch_tokens, settings.seed)
+    require_a_batch(plan, recipe.data.train, settings.batch_tokens, total)
+    return plan
+
+
+def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
+    """Fit, measure and write the results."""
+    recipe = run.recipe()
+    settings = recipe.train
+    tokenizer = Tokenizer.load(run.path / "tokenizer.json")
+    shards = corpus.shards(run.path / "tokens")
+    seed_everything(settings.seed, 0, settings.deterministic)  # the same first weights in every process
+    network = build(recipe, tokenizer)
+    if origin := run.config().get("from"):
+        load_weights(network, Path(origin) / "model.safetensors")
+    seed_everything(settings.seed, world.rank, settings.deterministic)
+    plan = _plan(network, shards["train"], recipe)
+    steps = min(settings.steps, math.ceil(settings.epochs * plan.epoch_steps)) if settings.epochs else settings.steps
+
+    def fetch(spans: Spans) -> dict[str, Any]:
+        rows = zip(spans.starts, spans.lengths, strict=True)
+        return {"text": [shards["train"].take(start, length) for start, length in rows]}
+
+    reporter.total = steps
+    reporter.say(_overview(recipe, network, tokenizer, plan, steps, world))
+    validate = _validator(recipe, shards.get("valid"), world.device)
+    progress = fit(Training(network, plan, fetch, settings, steps, world), run, validate, reporter)
+    if world.first:
+        load_weights(network, run.path / "model.safetensors") if world.size == 1 else None
+    model = TextModel.load(run.path, str(world.device))
+    if world.first:
+        results = _results(model, shards, progress.step, world.device)
+        results |= {"best_step": progress.best_step, "seconds": round(progress.seconds, 2)}
+        results["peak_memory_gb"] = round(peak_memory(world.device), 3)
+        run.write("results.json", results)
+        remove(run.path / "tokens")  # the text made anew from the same files gives the same tokens
+        for name, scores in results["scores"].items():
+            reporter.say(f"{name}: {_headline(scores)}")
+    world.barrier()
+    return model
+
+
+def _overview(recipe: Recipe, network: Any, tokenizer: Tokenizer, plan: Plan, steps: int, world: World) -> str:
+    parameters = sum(p.numel() for p in network.parameters())
+    epochs = steps / plan.epoch_steps
+    where = f"{world.size} × {world.device.type}" if world.size > 1 else world.device.type
+    return (
+        f"{recipe.system}: {parameters:,} parameters, {len(tokenizer):,} tokens in the vocabulary, "
+        f"{plan.tokens:,} in the text; {steps:,} steps, {epochs:.1f} epochs, on {where}."
+    )
+
+
+def _validator(recipe: Recipe, shard: Shard | None, device: torch.device) -> Validate | None:
+    if shard is None:
+        return None
+
+    def validate(network: Any) -> dict[str, float]:
+        totals, counts = row_losses(network, shard, recipe, device, recipe.eval.max_tokens)
+        loss = float(totals.sum() / counts.sum())
+        return {"loss": loss, "perplexity": math.exp(min(loss, 700)), "bits_per_byte": _per_byte(loss, shard)}
+
+    return validate
+
+
+def _per_byte(loss: float, shard: Shard) -> float:
+    return loss * (len(shard.ids) - 1) / (math.log(2) * shard.bytes)
+
+
+def _results(model: TextModel, shards: dict[str, Shard], steps: int, device: torch.device) -> dict[str, Any]:
+    """Scores of every held-out split with their signature, the baseline beside them."""
+    recipe, tokenizer = model.recipe, model.tokenizer
+    scores = {}
+    for name, shard in shards.items():
+        if name == "train" or len(shard.ids) < 2:
+            continue
+        scores[name] = language_scores(model.network, shard, recipe, device)
+        if "train" in shards:
+            scores[name]["unigram_baseline"] = unigram_baseline(shards["train"], shard, len(tokenizer))
+        scores[name]["signature"] = signature(recipe, tokenizer, shard, device, steps)
+    return {"system": recipe.system, "steps": steps, "seed": recipe.train.seed, "scores": scores}
+
+
+def _headline(scores: dict[str, Any]) -> str:
+    low, high = scores["bits_per_byte"]["interval"]
+    line = (
+        f"{scores['nll']['value']:.4f} nats per token, perplexity {scores['perplexity']['value']:.2f}, "
+        f"{scores['bits_per_byte']['value']:.4f} bits per byte [{low:.4f}, {high:.4f}]"
+    )
+    if "unigram_baseline" in scores:
+        line += f"; token frequencies alone: {scores['unigram_baseline']['bits_per_byte']:.4f}"
+    return line
+
+
+def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> dict[str, Any]:
+    """Scores of a trained model on a file, with their signature; they are added to the run's results.json."""
+    import dataclasses
+    import tempfile
+
+    model = load(folder, device)
+    run = Run.open(folder)
+    source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
+    pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source))
+    old = run.json("results.json") if run.finished else {"scores": {}}
+    with tempfile.TemporaryDirectory() as temporary:
+        tokens = Path(temporary) / "tokens"
+        corpus.write_shards(pieces, model.tokenizer, tokens, "test")
+        results = _results(model, corpus.shards(tokens), old.get("steps", 0), choose_device(device))
+    scores = results["scores"]["test"]
+    if run.finished:
+        old["scores"][str(data)] = scores
+        run.write("results.json", old)
+    return scores

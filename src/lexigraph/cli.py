@@ -1,0 +1,378 @@
+"""The command line: each verb is a few lines over train, load and the abilities of a model.
+
+Results go to standard output, everything else to standard error, so that verbs can be piped. Exit codes: 0 done,
+1 the work failed (a sentence, no traceback unless --debug), 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from lexigraph.errors import LexigraphError, UsageError
+
+app = typer.Typer(
+    name="lexigraph",
+    help="Train, evaluate, decode and look inside sequence models on your own text, offline.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
+MaxNew = Annotated[int, typer.Option(help="At most so many new tokens.")]
+Beam = Annotated[int, typer.Option(help="Beam width.")]
+Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        from lexigraph import __version__
+
+        print(f"lexigraph {__version__}")
+        raise typer.Exit
+
+
+# ---- training --------------------------------------------------------------------------------------------------
+
+
+@app.command(rich_help_panel="Training")
+def train(
+    recipe: Annotated[str | None, typer.Argument(metavar="NAME", help="A recipe's name or .toml file.")] = None,
+    data: Annotated[str | None, typer.Option(help="Training text, or `grammar` for the built-in corpus.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
+    valid: Annotated[str | None, typer.Option(help="Validation text; else part of --data.")] = None,
+    test: Annotated[str | None, typer.Option(help="Test text; else part of --data.")] = None,
+    start: Annotated[Path | None, typer.Option("--from", help="Fine-tune this run.")] = None,
+    change: Annotated[list[str] | None, typer.Option("--set", help="Change a recipe key: train.steps=500.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Train a recipe on a text file: raw text in, model out."""
+    if out is None:
+        raise UsageError("Say where the run folder goes: --out DIR.")
+    from lexigraph import api, recipe as recipes
+    from lexigraph.training.loop import Interrupted
+
+    try:
+        api.train(recipe, data, out, valid=valid, test=test, start=start, set=recipes.settings(change or []),
+                  resume=resume, quiet=quiet)  # fmt: skip
+    except Interrupted as stopped:
+        _tell(f"{stopped} Go on with: lexigraph train --out {out} --resume")
+        return
+    if int(os.environ.get("RANK", "0")) == 0:
+        print(out)
+
+
+@app.command(rich_help_panel="Training")
+def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None) -> None:
+    """Every recipe: what it is and what it can do; with NAME, the whole commented file."""
+    from lexigraph import recipe as recipes
+
+    if name:
+        print(recipes.source(name).text, end="")
+        return
+    rows = []
+    for each in recipes.names():
+        tables = recipes.source(each).tables
+        goal = tables.get("expected", {})
+        score = f"{goal['metric']} {goal['value']:g} ± {goal['tolerance']:g}, {goal['data']}" if goal else ""
+        rows.append((each, tables["system"], tables["about"], score))
+    _table(("recipe", "system", "what it is", "expected score"), rows)
+
+
+@app.command(rich_help_panel="Training")
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the run and the report go.")] = Path("demo"),
+    steps: Annotated[int, typer.Option(help="Training steps.")] = 1000,
+) -> None:
+    """See it work: train a small gpt on the built-in corpus, generate, write an HTML report."""
+    from lexigraph import demonstration
+
+    page = demonstration.run(out, steps)
+    print(page)
+
+
+# ---- text ------------------------------------------------------------------------------------------------------
+
+
+@app.command(rich_help_panel="Text")
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A text, JSON lines, TSV or CoNLL file.")],
+    valid: Annotated[str | None, typer.Option(help="A validation file, to look for leakage.")] = None,
+    test: Annotated[str | None, typer.Option(help="A test file, likewise.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a text file holds, before anyone trains on it."""
+    from lexigraph.text.check import check as look
+    from lexigraph.text.corpus import find
+
+    files = {name: find(path) for name, path in {"train": file, "valid": valid, "test": test}.items() if path}
+    report = look(files)
+    if as_json:
+        _print_json(report.to_dict())
+        return
+    _table(("", ""), report.rows())
+    for warning in report.warnings:
+        _tell(f"! {warning}")
+
+
+@app.command(rich_help_panel="Text")
+def tokenize(
+    model: Annotated[
+        Path, typer.Argument(metavar="RUN|FILE", help="A run, or a text file to train on with --train.")
+    ],
+    texts: Texts = None,
+    kind: Annotated[str | None, typer.Option("--train", help="Train this kind: char, word, bpe, wordpiece …")] = None,
+    size: Annotated[int, typer.Option(help="Entries of a new vocabulary.")] = 8000,
+    out: Annotated[Path | None, typer.Option(help="Where a new tokenizer.json goes.")] = None,
+    ids: Annotated[bool, typer.Option("--ids", help="Print ids instead of pieces.")] = False,
+) -> None:
+    """Show how text is cut into tokens; or, with --train KIND --out FILE, train a tokenizer."""
+    from lexigraph.text.tokenizer import Tokenizer
+
+    if kind:
+        if out is None:
+            raise UsageError("Say where the tokenizer goes: --out FILE.")
+        tokenizer = Tokenizer.train([str(model)], kind=kind, size=size)
+        tokenizer.save(out)
+        _tell(f"{len(tokenizer):,} entries.")
+        print(out)
+        return
+    tokenizer = Tokenizer.load(model / "tokenizer.json" if model.is_dir() else model)
+    for text in _lines(texts):
+        row = tokenizer.encode(text)
+        print(*(row if ids else tokenizer.tokens(row)))
+
+
+# ---- what a run is and how good it is --------------------------------------------------------------------------
+
+
+@app.command(rich_help_panel="Runs")
+def info(run: RunArgument, as_json: AsJson = False) -> None:
+    """What a run folder holds: system, size, settings, scores."""
+    from lexigraph.run import Run
+
+    opened = Run.open(run)
+    facts: dict[str, Any] = dict(opened.config())
+    facts["finished"] = opened.finished
+    if opened.finished:
+        facts["results"] = opened.json("results.json")
+    if as_json:
+        _print_json(facts | {"recipe": opened.recipe().flat()})
+        return
+    rows = [(key, str(value)) for key, value in facts.items() if key != "results" and value not in ("", {})]
+    for split, scores in facts.get("results", {}).get("scores", {}).items():
+        rows += [
+            (f"{split} {key}", f"{value['value']:.4f}  [{value['interval'][0]:.4f}, {value['interval'][1]:.4f}]")
+            for key, value in scores.items()
+            if isinstance(value, dict) and "value" in value
+        ]
+    _table(("", ""), rows)
+
+
+@app.command("eval", rich_help_panel="Runs")
+def evaluate(
+    run: RunArgument,
+    data: Annotated[str, typer.Option(help="The text to score.")],
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Score a model on a file; scores and their signature go to results.json."""
+    from lexigraph import api
+
+    scores = api.evaluate(run, data, device=device)
+    if as_json:
+        _print_json(scores)
+        return
+    rows = [(k, f"{v['value']:.4f}", "[{:.4f}, {:.4f}]".format(*v["interval"])) for k, v in scores.items()
+            if isinstance(v, dict) and "value" in v]  # fmt: skip
+    _table(("metric", "value", "95 % interval"), rows)
+    _tell(scores["signature"])
+
+
+# ---- abilities -------------------------------------------------------------------------------------------------
+
+
+@app.command(rich_help_panel="Abilities")
+def generate(
+    run: RunArgument,
+    prompts: Texts = None,
+    max_new: MaxNew = 100,
+    temperature: Annotated[float, typer.Option(help="0: the most probable token each time.")] = 0.8,
+    top_k: Annotated[int, typer.Option(help="Only the k most probable tokens; 0: all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Only the most probable tokens of mass p; 1: all.")] = 1.0,
+    beam: Beam = 1,
+    noise: Annotated[float, typer.Option(help="Gaussian noise on logits, with temperature 0.")] = 0.0,
+    count: Annotated[int, typer.Option("-n", "--count", help="So many texts for each prompt.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
+    device: Device = "auto",
+) -> None:
+    """Continue each prompt; `generate RUN ""` starts from nothing."""
+    model = _load(run, device)
+    starts = [prompt for prompt in _lines(prompts) for _ in range(count)]
+    texts = model.generate(starts, max_new=max_new, temperature=temperature, top_k=top_k, top_p=top_p, beam=beam,
+                           noise=noise, seed=seed)  # fmt: skip
+    for text in texts:
+        print(text)
+
+
+@app.command(rich_help_panel="Abilities")
+def complete(
+    run: RunArgument,
+    prompts: Texts = None,
+    n_best: Annotated[int, typer.Option(help="So many endings for each prompt.")] = 5,
+    beam: Beam = 5,
+    alpha: Alpha = 0.7,
+    max_new: MaxNew = 40,
+    device: Device = "auto",
+) -> None:
+    """The most probable ways to finish each text, with their log-probabilities."""
+    model = _load(run, device)
+    for prompt in _lines(prompts):
+        for ending in model.complete(prompt, n_best=n_best, beam=beam, max_new=max_new, alpha=alpha):
+            print(f"{ending.log_probability:.4f}\t{ending.text}")
+
+
+@app.command(rich_help_panel="Abilities")
+def score(
+    run: RunArgument,
+    texts: Texts = None,
+    prefix: Annotated[bool, typer.Option("--prefix", help="Score texts as beginnings, without their end.")] = False,
+    device: Device = "auto",
+) -> None:
+    """Natural-log probability of each text, its end included."""
+    model = _load(run, device)
+    lines = list(_lines(texts))
+    for text, value in zip(lines, model.score(lines, ended=not prefix), strict=True):
+        print(f"{value:.4f}\t{text}")
+
+
+@app.command(rich_help_panel="Abilities")
+def rank(
+    run: RunArgument,
+    candidates: Texts = None,
+    prompt: Annotated[str, typer.Option(help="What stands before every candidate.")] = "",
+    device: Device = "auto",
+) -> None:
+    """The candidates by probability, the most probable first."""
+    model = _load(run, device)
+    for item in model.rank(list(_lines(candidates)), prompt=prompt):
+        print(f"{item.log_probability:.4f}\t{item.text}")
+
+
+@app.command(rich_help_panel="Abilities")
+def diagnose(
+    run: RunArgument,
+    texts: Texts = None,
+    data: Annotated[str | None, typer.Option(help="A file of texts, one a line.")] = None,
+    prompt_tokens: Annotated[int, typer.Option(help="So many tokens are given, the rest is searched for.")] = 3,
+    beam: Beam = 5,
+    alpha: Alpha = 0.7,
+    limit: Annotated[int, typer.Option(help="At most so many texts.")] = 200,
+    beams: Annotated[str, typer.Option(help="Also a table over these beam widths, as 1,2,5.")] = "",
+    device: Device = "auto",
+) -> None:
+    """Whether errors belong to the search or to the model, for texts or a whole file."""
+    from lexigraph.evaluation import search
+
+    model = _load(run, device)
+    lines = list(_lines(texts, data))[:limit]
+    report = model.diagnose(lines, prompt_tokens=prompt_tokens, beam=beam, alpha=alpha)
+    _table(("verdict", "texts", "share"), [(k, str(n), f"{report.shares[k]:.1%}") for k, n in report.counts.items()])
+    if beams:
+        widths = [int(width) for width in beams.split(",")]
+        _table(search.BEAM_COLUMNS, search.beam_rows(model, lines, widths, prompt_tokens=prompt_tokens, alpha=alpha))
+
+
+@app.command(rich_help_panel="Abilities")
+def compare_text(
+    run: RunArgument,
+    data: Annotated[str, typer.Option(help="A file of human texts, one a line.")],
+    limit: Annotated[int, typer.Option(help="At most so many texts.")] = 100,
+    device: Device = "auto",
+) -> None:
+    """Human, beam and sampled text side by side: repetition, variety and probability."""
+    from lexigraph.evaluation import search
+
+    model = _load(run, device)
+    _table(search.TEXT_COLUMNS, search.text_rows(model, list(_lines(None, data))[:limit]))
+
+
+# ---- between people and verbs ----------------------------------------------------------------------------------
+
+
+def _load(run: Path, device: str) -> Any:
+    from lexigraph import api
+
+    return api.load(run, device)
+
+
+def _lines(texts: list[str] | None, file: str | None = None) -> Iterator[str]:
+    """Texts from the arguments, a file, or standard input, one a line."""
+    if texts:
+        yield from texts
+    elif file:
+        from lexigraph.text.corpus import find
+        from lexigraph.text.readers import read
+
+        yield from (record.columns["text"] for record in read(find(file)))
+    else:
+        if sys.stdin.isatty():
+            _tell("Reading texts from standard input, one a line; end with Ctrl-D.")
+        yield from (line.rstrip("\n") for line in sys.stdin)
+
+
+def _tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """A table for people on a terminal, tab-separated lines for programs."""
+    if not sys.stdout.isatty():
+        for row in ([columns] if any(columns) else []) + list(rows):
+            print(*row, sep="\t")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns, show_header=any(columns), box=None, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def main() -> NoReturn:
+    """Run the command line; errors become a sentence and an exit code."""
+    debug = "--debug" in sys.argv
+    if debug:  # wherever it stands
+        sys.argv.remove("--debug")
+    try:
+        app(standalone_mode=True)
+    except LexigraphError as error:
+        if debug:
+            raise
+        _tell(f"lexigraph: {error}")
+        raise SystemExit(2 if isinstance(error, UsageError) else 1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:  # the reader of a pipe had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    raise SystemExit(0)

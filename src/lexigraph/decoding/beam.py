@@ -1,0 +1,275 @@
+"""Beam search on batches: the `width` best hypotheses of each sentence are carried forward together.
+
+    score(y) = Σ_t log p(y_t | y_<t) / T^α       T = number of produced tokens, the end token included
+
+At every step each live hypothesis offers its continuations. An ending (a hypothesis that takes the end token)
+counts only if it is among the `width` best candidates of its sentence. What the candidates compete with, and
+when a sentence is done, is the stopping rule:
+
+`finished`  Endings leave the beam, which always carries the `width` best live hypotheses on. A sentence is done
+            as soon as n_best endings are kept and no live hypothesis can still beat the worst of them. With s the
+            best live sum: sums only fall and T ≤ max_new, so for α ≥ 0 every later ending has
+
+                score ≤ s / T^α ≤ s / max_new^α       (s ≤ 0)
+
+            and stopping when s / max_new^α ≤ the worst kept score changes nothing in the answer (an admissible
+            bound): it is what running on to max_new would give. Answer: endings by score; if there are too few at
+            max_new, the best unfinished hypotheses follow.
+`length`    Run to max_new tokens. Finished hypotheses stay in the beam and take part in every sort, by score, with
+            the live ones: they take up places and can be pushed out. A sentence whose beam holds only finished
+            hypotheses is done, since no sort can change it. Answer: the beam by score, finished or not.
+
+With width 1 and α = 0 both are greedy search. Noise σ: at step t the candidates are ranked with logits +
+N(0, (σ/t)²); sums and scores stay those of the clean model.
+
+Shapes: a sentences still searched, w width, k continuations per hypothesis (min(w, V)), f finished ones kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lexigraph.decoding.choices import Chance, forbidden, log_probabilities
+from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis, Stop, normalised, rank
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.stepper import Stepper
+
+Array = NDArray[np.int64]
+
+
+@dataclass
+class _Beam:
+    """The live and the finished hypotheses of the sentences still searched; −inf marks an empty place.
+
+    A finished hypothesis is a pointer into the history: it took the end token as its T-th, from live place `parent`.
+    """
+
+    sentence: Int[Tensor, " a"]  # index in the caller's batch
+    sums: Float64[Tensor, "a w"]  # Σ log p of the live ones
+    score: Float64[Tensor, "a f"]  # of the finished ones, best first
+    total: Float64[Tensor, "a f"]  # their Σ log p
+    produced: Int[Tensor, "a f"]  # their T
+    parent: Int[Tensor, "a f"]
+
+    @classmethod
+    def start(cls, sentences: int, width: int, kept: int, device: torch.device) -> _Beam:
+        sums = torch.full((sentences, width), -torch.inf, dtype=torch.float64, device=device)
+        sums[:, 0] = 0  # all rows are equal at first: only one of them may propose
+        nothing = torch.full((sentences, kept), -torch.inf, dtype=torch.float64, device=device)
+        zero = torch.zeros((sentences, kept), dtype=torch.long, device=device)
+        return cls(torch.arange(sentences, device=device), sums, nothing, nothing, zero, zero)
+
+    def keep(self, kept: Int[Tensor, " kept"]) -> _Beam:
+        return _Beam(*(getattr(self, column.name)[kept] for column in fields(self)))
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """What live hypotheses offer: `key` ranks (noise included), `sums` are clean."""
+
+    live_key: Float64[Tensor, "a wk"]
+    live_sums: Float64[Tensor, "a wk"]
+    tokens: Int[Tensor, "a wk"]
+    end_key: Float64[Tensor, "a w"]
+    end_sums: Float64[Tensor, "a w"]
+
+
+def _expand(
+    log_p: Float[Tensor, "rows vocab"],
+    noisy: Float[Tensor, "rows vocab"] | None,
+    sums: Float64[Tensor, "a w"],
+    eos: int,
+    never: Int[Tensor, " banned"],
+    may_end: bool,
+) -> _Candidates:
+    """The k best continuations of each row, the end token apart, and its ending: Σ log p + log p(next).
+
+    One top-k over V per row, before the row's sum is added: that saves a pass over rows × V, and the k best of
+    each row hold the w best of the sentence. log_p and noisy are written to.
+    """
+    before = sums.flatten()[:, None]
+    keys = log_p if noisy is None else noisy
+    end_key, end_sums = (before + x[:, eos : eos + 1] for x in (keys, log_p))
+    if not may_end:
+        end_key = torch.full_like(end_key, -torch.inf)
+    top, tokens = keys.index_fill_(1, never, -torch.inf).topk(min(sums.shape[1], log_p.shape[1]))
+    live_key = before + top
+    live_sums = live_key if noisy is None else before + log_p.gather(1, tokens)
+    return _Candidates(*(x.view(len(sums), -1) for x in (live_key, live_sums, tokens, end_key, end_sums)))
+
+
+def _advance(
+    beam: _Beam, offered: _Candidates, t: int, alpha: float | int, stop: Stop
+) -> tuple[_Beam, Int[Tensor, "a w"], Int[Tensor, "a w"]]:
+    """The beam after its t-th token, with the tokens taken and the places they continue."""
+    width, kept = beam.sums.shape[1], beam.score.shape[1]
+    rate = t**-alpha
+    live_key, end_key, score = offered.live_key * rate, offered.end_key * rate, beam.score
+
+    # who is among the `width` best of the sentence
+    contest = [end_key, live_key, score] if stop == "length" else [end_key, live_key]
+    everyone = torch.cat(contest, 1)
+    best = everyone.argsort(dim=1, descending=True, stable=True)[:, :width]
+    inside = torch.zeros_like(everyone, dtype=torch.bool).scatter(1, best, True)
+    passed = everyone.masked_fill(~inside, -torch.inf).split([part.shape[1] for part in contest], 1)
+    end_key = passed[0]
+    if stop == "length":
+        _, live_key, score = passed
+
+    pick = live_key.argsort(dim=1, descending=True, stable=True)[:, :width]
+    empty = live_key.gather(1, pick) == -torch.inf
+    sums = offered.live_sums.gather(1, pick).masked_fill(empty, -torch.inf)
+    places = torch.arange(width, device=pick.device).expand_as(pick)
+    parents = torch.where(empty, places, pick // (live_key.shape[1] // width))
+    tokens = offered.tokens.gather(1, pick)
+
+    end_sums = offered.end_sums.masked_fill(end_key == -torch.inf, -torch.inf)
+    score, order = torch.cat([score, end_sums * rate], 1).sort(dim=1, descending=True, stable=True)
+    order = order[:, :kept]
+    total = torch.cat([beam.total, end_sums], 1).gather(1, order)
+    produced = torch.cat([beam.produced, torch.full_like(places, t)], 1).gather(1, order)
+    parent = torch.cat([beam.parent, places], 1).gather(1, order)
+    return _Beam(beam.sentence, sums, score[:, :kept], total, produced, parent), tokens, parents
+
+
+class _History:
+    """Tokens and back-pointers of every live place at every step, and the answers read off them."""
+
+    def __init__(
+        self, max_new: int, sentences: int, width: int, device: torch.device, trail: AttentionTrail | None
+    ) -> None:
+        self.tokens = torch.zeros((max_new, sentences, width), dtype=torch.long, device=device)
+        self.parents = torch.zeros_like(self.tokens)
+        self.trail = trail
+        # for each sentence: (score, Σ log p, T, place, finished) of every hypothesis in its last beam
+        self._done: dict[int, list[tuple[float, float, int, int, bool]]] = {}
+
+    def close(self, beam: _Beam, t: int, alpha: float | int) -> None:
+        """These sentences are done after t tokens: note what their beams hold."""
+        columns = (beam.sentence, beam.score, beam.total, beam.produced, beam.parent, beam.sums)
+        for i, scores, totals, lengths, parents, sums in zip(*(x.tolist() for x in columns), strict=True):
+            ended = zip(scores, totals, lengths, parents, strict=True)
+            live = ((normalised(total, t, alpha), total, t, place) for place, total in enumerate(sums))
+            both = [(*h, True) for h in ended] + [(*h, False) for h in live]
+            self._done[i] = [h for h in both if h[0] > -float("inf")]
+
+    def answers(self, stop: Stop, n_best: int) -> list[list[Hypothesis]]:
+        """The best of each sentence, in the order of the caller's batch."""
+        tokens, parents = self.tokens.cpu().numpy(), self.parents.cpu().numpy()
+        found = []
+        for i in range(len(self._done)):
+            best = sorted(self._done[i], key=lambda h: rank(stop, h[4], h[0]))[:n_best]
+            if not best:
+                raise LexigraphError(
+                    f"Beam search found nothing for sentence {i}: every token that is allowed has probability 0. "
+                    "Allow more tokens, or check the model."
+                )
+            found.append([self._read(i, tokens[:, i], parents[:, i], *h) for h in best])
+        return found
+
+    def _read(
+        self, i: int, tokens: Array, parents: Array, score: float, total: float, t: int, place: int, ended: bool
+    ) -> Hypothesis:
+        """Walk back from `place`: after token t if live, before the end token (the t-th) if finished."""
+        text: list[int] = []
+        makers = [place] if ended else []  # the place that made each token, for attention
+        for s in range(t - 1 - ended, -1, -1):
+            text.append(int(tokens[s, place]))
+            place = int(parents[s, place])
+            makers.append(place)
+        looked = self.trail.read(i, makers[::-1]) if self.trail else None
+        return Hypothesis(tuple(text[::-1]), total, score, ended, looked)
+
+
+@torch.inference_mode()
+def beam_search(
+    stepper: Stepper,
+    batch: dict[str, Tensor],
+    *,
+    eos: int,
+    width: int,
+    max_new: int,
+    alpha: float | int = 0.7,
+    n_best: int = 1,
+    stop: Stop = "finished",
+    min_new: int = 0,
+    banned: Sequence[int] = (),
+    noise: float | int = 0.0,
+    seeds: Sequence[int] | None = None,
+    attention: bool = False,
+) -> list[list[Hypothesis]]:
+    """The n_best hypotheses of each sentence, best first, of at most max_new tokens (the end token is one).
+
+    stop: "finished" or "length", see the head of this file.
+    min_new, banned: as in `generate`. seeds: one per sentence, needed only with noise.
+    """
+    _check(width, max_new, alpha, n_best, stop, noise)
+    step = stepper.start(batch, width)
+    rows, vocabulary = step.logits.shape
+    sentences, device = rows // width, step.logits.device
+    if not sentences:
+        return []
+    forbidden(vocabulary, eos, banned, device)
+    never = forbidden(vocabulary, eos, [*banned, eos], device)  # endings are handled apart
+    chance = Chance(seeds, sentences) if noise else None
+    history = _History(max_new, sentences, width, device, AttentionTrail() if attention else None)
+    beam = _Beam.start(sentences, width, width if stop == "length" else n_best, device)
+    places = torch.arange(width, device=device)
+
+    for t in range(1, max_new + 1):
+        if history.trail:
+            history.trail.add(beam.sentence.tolist(), step.attention, width)
+        log_p, noisy = log_probabilities(step.logits), None
+        if chance:
+            epsilon = chance.gaussians(beam.sentence.tolist(), width, vocabulary).to(log_p)
+            noisy = log_probabilities(log_p + noise / t * epsilon)
+        may_end = eos not in banned and t > min_new
+        offered = _expand(log_p, noisy, beam.sums, eos, never, may_end)
+        beam, tokens, parents = _advance(beam, offered, t, alpha, stop)
+        history.tokens[t - 1, beam.sentence] = tokens
+        history.parents[t - 1, beam.sentence] = parents
+
+        reach = beam.sums.amax(1) * max_new**-alpha  # the admissible bound
+        done = reach == -torch.inf if stop == "length" else beam.score[:, n_best - 1] >= reach
+        moved = (parents != places).any()
+        any_done, any_moved, broken = torch.stack([done.any(), moved, beam.sums.isnan().any()]).tolist()
+        if broken:
+            raise LexigraphError(
+                f"The model's outputs are not numbers at token {t}. Check the training log for a loss of nan."
+            )
+        if t == max_new:
+            history.close(beam, t, alpha)
+            break
+        state = step.state
+        if any_done:
+            history.close(beam.keep(done.nonzero()[:, 0]), t, alpha)
+            going = (~done).nonzero()[:, 0]
+            if not len(going):
+                break
+            state, beam, tokens, parents = state.keep(going), beam.keep(going), tokens[going], parents[going]
+        if any_moved and t > 1:  # after the start all rows of a sentence are equal
+            first = torch.arange(len(parents), device=device)[:, None] * width
+            state = state.select((first + parents).flatten())
+        step = stepper.step(state, tokens.flatten(), attention=attention)
+
+    return history.answers(stop, n_best)
+
+
+def _check(width: int, max_new: int, alpha: float | int, n_best: int, stop: str, noise: float | int) -> None:
+    if width < 1 or max_new < 1:
+        raise LexigraphError(f"width is {width} and max_new is {max_new}: both are at least 1.")
+    if not 1 <= n_best <= width:
+        raise LexigraphError(f"n_best is {n_best}: it is between 1 and the beam width, {width}.")
+    if not 0 <= alpha < float("inf"):
+        raise LexigraphError(f"alpha is {alpha}: it is 0 (plain sum) or more.")
+    if stop not in ("finished", "length"):
+        raise LexigraphError(f"stop is {stop!r}: it is 'finished' or 'length'.")
+    if not 0 <= noise < float("inf"):
+        raise LexigraphError(f"noise is {noise}: it is 0 (off) or a standard deviation.")

@@ -1,0 +1,57 @@
+"""What a search may choose from: the tokens that are allowed, and the chance that belongs to each sentence.
+
+Chance is batch invariant: a sentence draws from a counter-based generator (Philox) of its own seed, so it
+gets the same numbers alone, in any batch, and on any device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64, Int
+from torch import Tensor
+
+from lexigraph.errors import LexigraphError
+
+
+def forbidden(vocabulary: int, eos: int, banned: Sequence[int], device: torch.device) -> Int[Tensor, " banned"]:
+    """The banned ids as an index; ids outside the vocabulary are refused."""
+    for token in (eos, *banned):
+        if not 0 <= token < vocabulary:
+            raise LexigraphError(
+                f"Token {token} (end or banned) is outside the model's vocabulary of {vocabulary}: "
+                "pass ids of the tokenizer that the model was trained with."
+            )
+    return torch.tensor(sorted(set(banned)), dtype=torch.long, device=device)
+
+
+def log_probabilities(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows vocab"]:
+    """log softmax, in float32 or better; a new tensor, which the search may write to."""
+    return logits.log_softmax(1, dtype=torch.promote_types(logits.dtype, torch.float32))
+
+
+class Chance:
+    """One random generator per sentence."""
+
+    def __init__(self, seeds: Sequence[int] | None, sentences: int) -> None:
+        if seeds is None or len(seeds) != sentences:
+            given = "none" if seeds is None else str(len(seeds))
+            raise LexigraphError(
+                f"Sampling and noise need one seed per sentence: {sentences} wanted, {given} given. "
+                "Pass seeds=[0, 1, …]."
+            )
+        if any(seed < 0 for seed in seeds):
+            raise LexigraphError(f"A seed is negative in {list(seeds)}: pass seeds of 0 or more.")
+        self._generators = [np.random.Generator(np.random.Philox(int(seed))) for seed in seeds]
+
+    def uniforms(self, steps: int) -> Float64[Tensor, "sentences steps"]:
+        """Numbers in [0, 1), one per step; a longer request begins with the same numbers."""
+        return torch.from_numpy(np.stack([generator.random(steps) for generator in self._generators]))
+
+    def gaussians(self, alive: Sequence[int], width: int, vocabulary: int) -> Float[Tensor, "rows vocab"]:
+        """The next standard normal numbers, for `width` rows of each of these sentences."""
+        shape = (width, vocabulary)
+        drawn = [self._generators[i].standard_normal(shape, dtype=np.float32) for i in alive]
+        return torch.from_numpy(np.concatenate(drawn))

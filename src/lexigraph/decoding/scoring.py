@@ -1,0 +1,52 @@
+"""What a language model thinks of a given text.
+
+    terminated   log p(w_1 … w_n <eos>)       what `score` reports
+    prefix       log p(w_1 … w_n …)           the text and anything after it
+    and          p(prefix) = p(terminated) + Σ_v p(prefix followed by v)
+
+A text longer than the model's context is read in consecutive windows, as in training and evaluation: every token
+is scored once, the first ones of a window with less before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+BATCH_TOKENS = 8192
+
+
+@torch.inference_mode()
+def token_log_probabilities(network: Any, sequences: Sequence[np.ndarray], device: torch.device) -> list[np.ndarray]:
+    """log p of every token of each sequence but the first, given those before it."""
+    scores = [np.zeros(max(0, len(ids) - 1), np.float64) for ids in sequences]
+    for rows in _batches(sequences, network.context):
+        batch = network.prepare({"text": [sequences[i][a : b + 1] for i, a, b in rows]})
+        logits = network(batch["inputs"].to(device))
+        targets = batch["targets"].to(device)
+        chosen = _log_softmax_at(logits, targets.clamp(min=0)).double().cpu().numpy()
+        for (i, a, b), row in zip(rows, chosen, strict=True):
+            scores[i][a:b] = row[: b - a]
+    return scores
+
+
+def _log_softmax_at(logits: Tensor, targets: Tensor) -> Tensor:
+    logits = logits.float()
+    return logits.gather(-1, targets[..., None]).squeeze(-1) - logits.logsumexp(-1)
+
+
+def _batches(sequences: Sequence[np.ndarray], context: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Windows (sequence, first, last) of like length together."""
+    windows = []
+    for index, ids in enumerate(sequences):
+        width = context or max(1, len(ids))
+        windows += [(index, a, min(a + width, len(ids) - 1)) for a in range(0, len(ids) - 1, width)]
+    windows.sort(key=lambda window: window[1] - window[2])  # longest first
+    while windows:
+        rows = max(1, BATCH_TOKENS // max(1, windows[0][2] - windows[0][1]))
+        yield windows[:rows]
+        windows = windows[rows:]

@@ -1,0 +1,1 @@
+"""Metrics, task suites and comparison tables; every score with its signature."""

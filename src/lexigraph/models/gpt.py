@@ -1,0 +1,287 @@
+"""GPT: a transformer that reads left to right and predicts the next token (Radford et al. 2018, 2019).
+
+    x_0 = E[token] + P[place]                                    (rotary: no P, queries and keys are turned)
+    pre-norm    x = x + Attention(Norm(x));  x = x + FFN(Norm(x));   a last Norm before the output
+    post-norm   x = Norm(x + Attention(x));  x = Norm(x + FFN(x))
+    p(next) = softmax(x Eᵀ)                                      (tied: the output table is the input's)
+
+A text is fed as <eos> w_1 … w_n and the targets are w_1 … w_n <eos>: one boundary token starts and ends.
+
+Shapes: B batch, T time, d model width, H heads, D = d / H, V vocabulary, L layers, R rows of a search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.attention import attend, attend_explicitly
+from lexigraph.nn.feedforward import Activation, FeedForward
+from lexigraph.nn.positions import rotary, rotate, sinusoidal
+from lexigraph.nn.stepper import State, Step
+from lexigraph.objectives.next_token import next_token_terms, shifted
+from lexigraph.objectives.terms import Batch, Carry, Terms
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 4
+    heads: int = 4
+    dim: int = 128
+    context: int = 128  # the longest stretch of tokens that it sees at once
+    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    positions: Literal["learned", "sinusoidal", "rotary"] = "learned"
+    norm: Literal["pre", "post"] = "pre"
+    activation: Activation = "gelu"
+    dropout: float = 0.0
+    tied: bool = True  # one table for input and output
+    bias: bool = True  # in linear layers and norms
+
+
+@dataclass(frozen=True)
+class Objective:
+    label_smoothing: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cache(State):
+    """Keys and values so far. Rows are padded on the left, so that all of them grow at one end.
+
+    rows: `cache` (R, L, 2, H, capacity, D), `ids` (R, capacity), `pads` (R): empty places on the left
+    """
+
+    time: int = 0  # places in use, the same for all rows
+    ragged: bool = False  # whether any row has empty places
+
+
+@dataclass
+class View:
+    """What a pass through the layers may look at: the whole prefix in training, the cache in decoding."""
+
+    places: Int[Tensor, "#B T"]
+    mask: Bool[Tensor, "B 1 #T S"] | None = None  # None: everything before
+    rotation: Float[Tensor, "2 length D"] | None = None
+    store: Float[Tensor, "B L 2 H capacity D"] | None = None  # where keys and values are kept
+    time: int = 0  # from which place on
+    weights: list[Tensor] | None = None  # collects attention weights, computed in the open
+    layer: int = 0  # the one at work
+
+
+class SelfAttention(nn.Module):
+    """softmax(Q Kᵀ / √D) V over what came before, in H heads side by side."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.heads, self.dropout = config.heads, config.dropout
+        self.qkv = nn.Linear(config.dim, 3 * config.dim, bias=config.bias)
+        self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
+
+    def forward(self, x: Float[Tensor, "B T d"], view: View) -> Float[Tensor, "B T d"]:
+        batch, time, dim = x.shape
+        q, k, v = self.qkv(x).view(batch, time, 3, self.heads, dim // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        if view.rotation is not None:
+            q, k = rotate(q, view.rotation, view.places), rotate(k, view.rotation, view.places)
+        causal = view.mask is None and time > 1
+        if view.store is not None:
+            store, end = view.store[:, view.layer], view.time + time
+            store[:, 0, :, view.time : end], store[:, 1, :, view.time : end] = k, v
+            k, v = store[:, 0, :, :end], store[:, 1, :, :end]
+        if view.weights is None:
+            dropout = self.dropout if self.training else 0.0
+            mixed = attend(q, k, v, causal=causal, mask=view.mask, dropout=dropout)
+        else:
+            mixed, weights = attend_explicitly(q, k, v, causal=causal, mask=view.mask)
+            view.weights.append(weights)
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.pre = config.norm == "pre"
+        inner = config.inner or 4 * config.dim
+        self.attention = SelfAttention(config)
+        self.feed_forward = FeedForward(config.dim, inner, config.activation, config.bias)
+        self.norm_attention = nn.LayerNorm(config.dim, bias=config.bias)
+        self.norm_feed_forward = nn.LayerNorm(config.dim, bias=config.bias)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Float[Tensor, "B T d"], view: View) -> Float[Tensor, "B T d"]:
+        if self.pre:
+            x = x + self.dropout(self.attention(self.norm_attention(x), view))
+            return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))
+        x = self.norm_attention(x + self.dropout(self.attention(x, view)))
+        return self.norm_feed_forward(x + self.dropout(self.feed_forward(x)))
+
+
+class GPT(nn.Module):
+    """The network; `network(ids)` gives logits."""
+
+    abilities = ("generate", "complete", "score", "rank")
+    columns = ("text",)
+    remembers = False  # windows are independent: nothing is carried from one to the next
+    table: Tensor  # of fixed positions
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        super().__init__()
+        if config.dim % config.heads:
+            raise LexigraphError(f"model.dim = {config.dim} must be a multiple of model.heads = {config.heads}.")
+        self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
+        self.embedding = nn.Embedding(vocabulary, config.dim)
+        if config.positions == "learned":
+            self.places = nn.Embedding(config.context, config.dim)
+        elif config.positions == "sinusoidal":
+            self.register_buffer("table", sinusoidal(config.context, config.dim), persistent=False)
+        else:
+            self.register_buffer("table", rotary(config.context, config.dim // config.heads), persistent=False)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.dim, bias=config.bias) if config.norm == "pre" else nn.Identity()
+        self.output = None if config.tied else nn.Linear(config.dim, vocabulary, bias=False)
+        self.apply(self._initialise)
+
+    def _initialise(self, module: nn.Module) -> None:
+        """GPT-2's: 0.02 everywhere; what is added to the residual stream, smaller with depth."""
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=0.02)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+        if isinstance(module, Block):
+            for last in (module.attention.out, module.feed_forward.narrow):
+                nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * self.config.layers))
+
+    @property
+    def output_table(self) -> Float[Tensor, "V d"]:
+        return self.embedding.weight if self.output is None else self.output.weight
+
+    # ---- training ----------------------------------------------------------------------------------------
+
+    def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of the next token at every place. Padding on the right is never looked at, so that
+        `lengths` is not needed."""
+        return F.linear(self.hidden(ids), self.output_table)
+
+    def hidden(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T d"]:
+        """The last layer's output."""
+        if ids.shape[1] > self.context:
+            raise LexigraphError(f"{ids.shape[1]} tokens are more than the model's context of {self.context}.")
+        return self.norm(self._through(ids, View(torch.arange(ids.shape[1], device=ids.device)[None])))
+
+    def prepare(self, examples: dict[str, Sequence[np.ndarray]]) -> Batch:
+        """A batch from token sequences, boundaries included."""
+        return shifted(examples["text"], self.pad)
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        terms = next_token_terms(
+            self.hidden(batch["inputs"]),
+            self.output_table,
+            batch,
+            smoothing=self.objective.label_smoothing,
+            pad=self.pad,
+        )
+        return terms, None
+
+    def _through(self, ids: Int[Tensor, "B T"], view: View) -> Float[Tensor, "B T d"]:
+        """Embedding and all layers."""
+        x = self.embedding(ids)
+        if self.config.positions == "learned":
+            x = x + self.places(view.places)
+        elif self.config.positions == "sinusoidal":
+            x = x + self.table[view.places]
+        else:
+            view.rotation = self.table
+        x = self.dropout(x)
+        for view.layer, block in enumerate(self.blocks):
+            x = block(x, view)
+        return x
+
+    # ---- decoding ----------------------------------------------------------------------------------------
+
+    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+        """Read the prompts (`ids`, padded on the right, and their `lengths`) into the cache."""
+        ids, lengths = batch["ids"], batch["lengths"]
+        ids, lengths = _crop(ids, lengths, self.context)
+        time = ids.shape[1]
+        pads = time - lengths
+        shift = (torch.arange(time, device=ids.device)[None] - pads[:, None]) % time
+        return self._read(ids.gather(1, shift), pads, width)
+
+    def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+        """One token more in every row. A full cache is read anew from its later half."""
+        rows, time = state.rows, state.time
+        if time == self.context:
+            half = self.context // 2
+            ids = torch.cat([rows["ids"][:, time - half : time], tokens[:, None]], 1)
+            return replace_width(self._read(ids, (rows["pads"] - (time - half)).clamp(min=0), 1), state.width)
+        cache, ids = self._grown(rows["cache"], rows["ids"], time)
+        ids[:, time] = tokens
+        places = (time - rows["pads"])[:, None]
+        mask = None
+        if state.ragged:
+            mask = (torch.arange(time + 1, device=ids.device) >= rows["pads"][:, None])[:, None, None]
+        view = View(places, mask, store=cache, time=time, weights=[] if attention else None)
+        x = self._through(tokens[:, None], view)
+        seen = torch.stack(view.weights).mean((0, 2))[:, -1] if view.weights else None  # over layers and heads
+        state = replace(state, rows=rows | {"cache": cache, "ids": ids}, time=time + 1)
+        return Step(self._logits(x), state, seen)
+
+    def _read(self, ids: Int[Tensor, "B T"], pads: Int[Tensor, " B"], width: int) -> Step:
+        """Fill a new cache from prompts that are padded on the left."""
+        batch, time = ids.shape
+        capacity = min(self.context, time + 64)
+        config = self.config
+        shape = (batch, config.layers, 2, config.heads, capacity, config.dim // config.heads)
+        cache = self.embedding.weight.new_zeros(shape)
+        columns = torch.arange(time, device=ids.device)
+        ragged = bool((pads > 0).any())
+        places = (columns[None] - pads[:, None]).clamp(min=0)
+        mask = None
+        if ragged:  # an empty place sees itself, because softmax over nothing is not a number
+            seen = (columns[None] >= pads[:, None])[:, None, None, :]
+            mask = (seen & (columns[:, None] >= columns)) | torch.eye(time, dtype=torch.bool, device=ids.device)
+        x = self._through(ids, View(places, mask, store=cache))
+        kept = F.pad(ids, (0, capacity - time))
+        state = Cache({"cache": cache, "ids": kept, "pads": pads}, time=time, ragged=ragged).expand(width)
+        return Step(self._logits(x[:, -1:]).repeat_interleave(width, 0), state)
+
+    def _grown(self, cache: Tensor, ids: Tensor, time: int) -> tuple[Tensor, Tensor]:
+        """Room for one more place; doubling keeps the copying linear in the length."""
+        capacity = ids.shape[1]
+        if time < capacity:
+            return cache, ids
+        extra = min(self.context, 2 * capacity) - capacity
+        return F.pad(cache, (0, 0, 0, extra)), F.pad(ids, (0, extra))
+
+    def _logits(self, x: Float[Tensor, "R 1 d"]) -> Float[Tensor, "R V"]:
+        return F.linear(self.norm(x[:, 0]), self.output_table)
+
+    # ---- looking inside ----------------------------------------------------------------------------------
+
+    def look(self, ids: Int[Tensor, "B T"]) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "L B H T T"]]:
+        """Logits and every attention weight, computed in the open."""
+        view = View(torch.arange(ids.shape[1], device=ids.device)[None], weights=[])
+        x = self._through(ids, view)
+        return F.linear(self.norm(x), self.output_table), torch.stack(view.weights or [])
+
+
+def _crop(ids: Tensor, lengths: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+    """Only the last `limit` tokens of each prompt."""
+    if ids.shape[1] <= limit:
+        return ids, lengths
+    first = (lengths - limit).clamp(min=0)
+    columns = (first[:, None] + torch.arange(limit, device=ids.device)).clamp(max=ids.shape[1] - 1)
+    return ids.gather(1, columns), lengths.clamp(max=limit)
+
+
+def replace_width(step: Step, width: int) -> Step:
+    """The same step, its rows grouped `width` to a sentence."""
+    return replace(step, state=replace(step.state, width=width))

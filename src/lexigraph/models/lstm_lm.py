@@ -1,0 +1,120 @@
+"""LSTM language model: a recurrent state read along the text (Hochreiter & Schmidhuber 1997; Zaremba et al. 2014).
+
+    i, f, o = σ(W x_t + U h_{t-1} + b)        g = tanh(W_g x_t + U_g h_{t-1} + b_g)
+    c_t = f ⊙ c_{t-1} + i ⊙ g                 h_t = o ⊙ tanh(c_t)
+    p(next) = softmax(h_t Eᵀ + b)             (tied: the output table is the input's)
+
+Dropout falls on what goes up (embedding, between layers, output), never on what goes on in time. Training reads
+parallel streams window by window: the state is carried across windows, the gradient is not.
+
+Shapes: B batch, T time, d width, V vocabulary, L layers, R rows of a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from lexigraph.nn.stepper import State, Step
+from lexigraph.objectives.next_token import next_token_terms, shifted
+from lexigraph.objectives.terms import Batch, Carry, Terms
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 2
+    dim: int = 256
+    dropout: float = 0.0
+    tied: bool = True  # one table for input and output
+    scale: float = 0.05  # initial weights are uniform in ± scale
+
+
+@dataclass(frozen=True)
+class Objective:
+    label_smoothing: float = 0.0
+
+
+class LSTMLanguageModel(nn.Module):
+    """The network; `network(ids)` gives logits."""
+
+    abilities = ("generate", "complete", "score", "rank")
+    columns = ("text",)
+    remembers = True  # the state of one window is the start of the next
+    context = 0  # no limit
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        super().__init__()
+        self.config, self.objective, self.pad = config, objective, pad
+        self.embedding = nn.Embedding(vocabulary, config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+        between = config.dropout if config.layers > 1 else 0.0
+        self.lstm = nn.LSTM(config.dim, config.dim, config.layers, batch_first=True, dropout=between)
+        self.table = None if config.tied else nn.Parameter(torch.empty(vocabulary, config.dim))
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        for parameter in self.parameters():
+            if parameter is not self.bias:
+                nn.init.uniform_(parameter, -config.scale, config.scale)
+
+    @property
+    def output_table(self) -> Float[Tensor, "V d"]:
+        return self.embedding.weight if self.table is None else self.table
+
+    # ---- training ----------------------------------------------------------------------------------------
+
+    def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of the next token at every place. It reads left to right, so padding on the right is
+        never seen and `lengths` is not needed."""
+        return F.linear(self.hidden(ids)[0], self.output_table, self.bias)
+
+    def hidden(self, ids: Int[Tensor, "B T"], carry: Carry | None = None) -> tuple[Float[Tensor, "B T d"], Carry]:
+        """The last layer's output, and the state to go on from. In a carry the first axis is the stream."""
+        state = None
+        if carry is not None:
+            state = (carry["h"].transpose(0, 1).contiguous(), carry["c"].transpose(0, 1).contiguous())
+        outputs, (h, c) = self.lstm(self.dropout(self.embedding(ids)), state)
+        return self.dropout(outputs), {"h": h.detach().transpose(0, 1), "c": c.detach().transpose(0, 1)}
+
+    def prepare(self, examples: dict[str, Sequence[np.ndarray]]) -> Batch:
+        """A batch from token sequences, boundaries included."""
+        return shifted(examples["text"], self.pad)
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        hidden, carry = self.hidden(batch["inputs"], carry)
+        terms = next_token_terms(
+            hidden,
+            self.output_table,
+            batch,
+            bias=self.bias,
+            smoothing=self.objective.label_smoothing,
+            pad=self.pad,
+        )
+        return terms, carry
+
+    # ---- decoding ----------------------------------------------------------------------------------------
+
+    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+        """Read the prompts (`ids`, padded on the right, and their `lengths`) into a state."""
+        packed = pack_padded_sequence(
+            self.embedding(batch["ids"]), batch["lengths"].cpu(), batch_first=True, enforce_sorted=False
+        )
+        h, c = self.lstm(packed)[1]
+        return self._answer(h, c, width)
+
+    def step(self, state: State, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+        """One token more in every row."""
+        h, c = (state.rows[name].transpose(0, 1).contiguous() for name in ("h", "c"))
+        _, (h, c) = self.lstm(self.embedding(tokens)[:, None], (h, c))
+        step = self._answer(h, c, 1)
+        return Step(step.logits, State(step.state.rows, state.source, state.width))
+
+    def _answer(self, h: Float[Tensor, "L B d"], c: Float[Tensor, "L B d"], width: int) -> Step:
+        logits = F.linear(h[-1], self.output_table, self.bias)
+        state = State({"h": h.transpose(0, 1), "c": c.transpose(0, 1)}).expand(width)
+        return Step(logits.repeat_interleave(width, 0), state)

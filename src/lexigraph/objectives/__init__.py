@@ -1,0 +1,1 @@
+"""What is learned: corruptions and losses, pure functions on batches."""

@@ -1,0 +1,141 @@
+"""Predict the next token: the loss of every language model and decoder here.
+
+    NLL = - sum_t log p(y_t)                                    nats, over tokens that are not padding
+    KL  = sum_t sum_v q(v) log (q(v) / p(v))                    with label smoothing eps:
+          q = 1 - eps on the right token, eps / (V - 2) on the others, 0 on padding
+
+The logits are a product of hidden states and the output table; for a vocabulary of V they are V / d times
+larger than the hidden states and would dominate memory. `linear_cross_entropy` makes them a slice of tokens at
+a time and turns each slice into gradients at once, so that no full-vocabulary tensor outlives its slice.
+
+Shapes: N tokens, d model width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from lexigraph.objectives.terms import Batch, Term, Terms
+
+IGNORE = -100  # the target of padding: neither scored nor counted
+SLICE = 1 << 25  # logits per slice: 128 MiB in float32
+
+
+def shifted(sequences: Sequence[np.ndarray], pad: int) -> Batch:
+    """Inputs and targets from token sequences: each token is predicted from those before it."""
+    longest = max(len(ids) for ids in sequences) - 1
+    inputs = np.full((len(sequences), longest), pad, np.int64)
+    targets = np.full((len(sequences), longest), IGNORE, np.int64)
+    for row, ids in enumerate(sequences):
+        inputs[row, : len(ids) - 1] = ids[:-1]
+        targets[row, : len(ids) - 1] = ids[1:]
+    count = sum(len(ids) - 1 for ids in sequences)
+    return Batch({"inputs": torch.from_numpy(inputs), "targets": torch.from_numpy(targets)}, {"loss": count})
+
+
+def next_token_terms(
+    hidden: Float[Tensor, "*shape d"],
+    table: Float[Tensor, "V d"],
+    batch: Batch,
+    *,
+    bias: Float[Tensor, " V"] | None = None,
+    smoothing: float = 0.0,
+    pad: int = 0,
+) -> Terms:
+    """The loss (NLL, or KL when labels are smoothed), and with smoothing the plain NLL beside it."""
+    loss, nll = linear_cross_entropy(
+        hidden.flatten(0, -2), table, bias, batch["targets"].flatten(), smoothing=smoothing, pad=pad
+    )
+    count, rows = batch.counts["loss"], nll.view_as(batch["targets"]).sum(1)
+    if not smoothing:
+        return {"loss": Term(loss, count, rows=rows)}
+    return {"loss": Term(loss, count), "nll": Term(rows.sum(), count, weight=0.0, rows=rows)}  # reported only
+
+
+def linear_cross_entropy(
+    hidden: Float[Tensor, "N d"],
+    table: Float[Tensor, "V d"],
+    bias: Float[Tensor, " V"] | None,
+    targets: Int[Tensor, " N"],
+    *,
+    smoothing: float = 0.0,
+    pad: int = 0,
+) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
+    """The loss summed over tokens, and the NLL of each, of softmax(hidden @ table.T + bias) against `targets`."""
+    return _LinearCrossEntropy.apply(hidden, table, bias, targets, smoothing, pad)
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """The gradient with respect to logits is p - q, so each slice can be finished in the forward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, table: Tensor, bias: Tensor | None, targets: Tensor,
+                smoothing: float, pad: int) -> tuple[Tensor, Tensor]:  # fmt: skip
+        wanted = any(ctx.needs_input_grad[:3])
+        vocabulary = table.shape[0]
+        rows = max(1, SLICE // vocabulary)
+        loss = hidden.new_zeros((), dtype=_wide(hidden.dtype))
+        nll = torch.empty(len(targets), dtype=loss.dtype, device=hidden.device)
+        d_hidden = torch.empty_like(hidden) if wanted else None
+        d_table = torch.zeros_like(table) if wanted else None
+        d_bias = torch.zeros_like(bias) if wanted and bias is not None else None
+        for start in range(0, len(targets), rows):
+            h, y = hidden[start : start + rows], targets[start : start + rows]
+            logits = F.linear(h, table, bias)
+            low = logits.dtype
+            logits = logits.to(_wide(low))
+            valid = y != IGNORE
+            right = y.clamp(min=0).unsqueeze(1)
+            normaliser = logits.logsumexp(1, keepdim=True)
+            nll[start : start + rows] = (normaliser - logits.gather(1, right)).squeeze(1) * valid
+            if smoothing:
+                loss += (_smoothed_kl(logits, normaliser, right, smoothing, pad) * valid).sum()
+            else:
+                loss += nll[start : start + rows].sum()
+            if d_hidden is not None and d_table is not None:
+                delta = logits.sub_(normaliser).exp_()  # p
+                if smoothing:  # p - q
+                    delta -= smoothing / (vocabulary - 2)
+                    delta[:, pad] += smoothing / (vocabulary - 2)
+                    share = smoothing / (vocabulary - 2) - (1 - smoothing)
+                else:
+                    share = -1.0
+                delta.scatter_add_(1, right, delta.new_full((len(y), 1), share))
+                delta = delta.mul_(valid.unsqueeze(1)).to(low)
+                d_hidden[start : start + rows] = delta @ table.to(low)
+                d_table += (delta.T @ h.to(low)).to(table.dtype)
+                if d_bias is not None:
+                    d_bias += delta.sum(0)
+        ctx.save_for_backward(d_hidden, d_table, d_bias)
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    def backward(ctx: Any, d_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        d_hidden, d_table, d_bias = ctx.saved_tensors
+        scaled = [None if d is None else d.mul_(d_loss.to(d.dtype)) for d in (d_hidden, d_table, d_bias)]
+        return (*scaled, None, None, None)
+
+
+def _smoothed_kl(logits: Tensor, normaliser: Tensor, right: Tensor, smoothing: float, pad: int) -> Tensor:
+    """KL(q || p) of each token, from logits and their log-sum-exp."""
+    others = logits.shape[1] - 2
+    share = smoothing / others
+    log_right = (logits.gather(1, right) - normaliser).squeeze(1)
+    log_all = logits.sum(1) - logits.shape[1] * normaliser.squeeze(1)
+    log_others = log_all - log_right - (logits[:, pad] - normaliser.squeeze(1))
+    entropy = (1 - smoothing) * math.log(1 - smoothing) + smoothing * math.log(share)
+    return entropy - (1 - smoothing) * log_right - share * log_others
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """The type to sum in: float32 for half precision, otherwise what it is."""
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype

@@ -1,0 +1,318 @@
+"""A recipe says everything about a training: six TOML sections, each read into a frozen dataclass.
+
+Reading is strict: an unknown key, a wrong type or a value outside its choices is refused with the file, the
+line and the nearest valid key. `[model]` and `[objective]` belong to the system, which brings its own
+dataclasses for them (`Config` and `Objective` in its module).
+
+    recipe = read("gpt", {"train.steps": 500})        # a name that ships with Lexigraph, or a .toml file
+    recipe.train.steps
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.registry import nearest, system
+
+
+@dataclass(frozen=True)
+class Data:
+    """Which text, and how it is cut into examples."""
+
+    train: str = ""  # a file, or `grammar` for the built-in corpus
+    valid: str = ""  # empty: taken from `train` as `split` says
+    test: str = ""  # likewise
+    split: tuple[float, ...] = (0.9, 0.05, 0.05)  # shares of train, valid, test when there is one file
+    unit: Literal["line", "stream"] = "line"  # a line is an example, or the text is one long stream
+    documents: str = "none"  # where documents begin: none, line, blank, file, or a column's name
+    columns: dict[str, str] = field(default_factory=dict)  # our column -> the file's field
+    clean: tuple[str, ...] = ()  # cleaning rules, in order
+    window: int = 0  # tokens per window of a stream; 0: the model's context
+    max_chars: int = 1_000_000  # a longer line is refused: it is rarely a sentence
+    sentences: int = 60_000  # how many the built-in corpus yields
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """How text becomes ids."""
+
+    kind: Literal["char", "word", "bpe", "wordpiece", "unigram", "sentencepiece"] = "bpe"
+    size: int = 4096  # at most so many entries, special ones included
+    lower: bool = False
+    min_count: int = 1  # rarer words or characters become <unk>
+    special: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Train:
+    """The loop: how long, how fast, on what, and when to look up."""
+
+    steps: int = 1000  # optimizer steps; with `epochs` set, at most so many
+    epochs: float = 0.0  # passes over the data; 0: only `steps` counts
+    batch_tokens: int = 4096  # tokens per step over all processes, padding included
+    accumulate: int = 1  # micro-batches per step: the same result in less memory
+    seed: int = 0
+    optimizer: Literal["sgd", "rmsprop", "adam", "adamw"] = "adamw"
+    lr: float = 1e-3
+    betas: tuple[float, ...] = (0.9, 0.95)
+    eps: float = 1e-8
+    momentum: float = 0.0  # sgd (Nesterov) and rmsprop
+    weight_decay: float = 0.0  # matrices only, never biases, norms or embeddings of positions
+    schedule: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "cosine"
+    warmup: int = 100  # steps of linear warm-up
+    renew: int = 0  # inverse-sqrt: warm up again every so many steps; 0: never
+    final_lr: float = 0.1  # where cosine and linear end, as a share of lr
+    clip: float = 1.0  # largest gradient norm; 0: no clipping
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"  # auto: bf16 on CUDA, else fp32
+    device: str = "auto"  # auto: CUDA, then MPS, then CPU
+    compile: bool = False  # torch.compile: slow to start, faster after
+    deterministic: bool = False  # bit-exact resume on CUDA too, a little slower
+    parallel: Literal["ddp", "fully_shard"] = "ddp"  # under torchrun
+    validate_every: int = 0  # steps; 0: ten times a run
+    checkpoint_every: int = 0  # steps; 0: as validate_every
+    patience: int = 0  # validations without a better one before stopping; 0: never
+    metric: str = "loss"  # what patience and "best" look at
+    greater_is_better: bool = False  # of that metric
+    log_every: int = 10
+    tensorboard: bool = True
+
+
+@dataclass(frozen=True)
+class Eval:
+    """How validation and test are measured."""
+
+    batch_tokens: int = 16384
+    streams: int = 8  # systems with memory read the text in so many parallel streams; 1 is exact
+    max_tokens: int = 0  # validate on the first so many tokens during training; 0: all
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The score that the recipe reaches, and where."""
+
+    metric: str = ""
+    value: float = 0.0
+    tolerance: float = 0.0
+    data: str = ""
+
+
+SECTIONS: dict[str, type] = {"data": Data, "tokenizer": Tokenizer, "train": Train, "eval": Eval}
+SYSTEM_SECTIONS = {
+    "model": "Config",
+    "objective": "Objective",
+}  # section -> its dataclass in the system's module
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe, resolved: every key has its value."""
+
+    system: str
+    about: str
+    data: Data
+    tokenizer: Tokenizer
+    model: Any
+    objective: Any
+    train: Train
+    eval: Eval
+    expected: Expected = field(default_factory=Expected)
+
+    def flat(self) -> dict[str, Any]:
+        """`{"train.steps": 500, …}`: every key with its value."""
+        parts = {name: getattr(self, name) for name in (*SECTIONS, *SYSTEM_SECTIONS)}
+        values = {
+            f"{name}.{key.name}": getattr(part, key.name)
+            for name, part in parts.items()
+            for key in dataclasses.fields(part)
+        }
+        return {"system": self.system} | values
+
+    def toml(self) -> str:
+        """The recipe as TOML text that `read` takes back."""
+        lines = [f"system = {_toml(self.system)}", f"about = {_toml(self.about)}"]
+        for name in ("data", "tokenizer", "model", "objective", "train", "eval", "expected"):
+            part = getattr(self, name)
+            lines += ["", f"[{name}]"]
+            lines += [f"{key.name} = {_toml(getattr(part, key.name))}" for key in dataclasses.fields(part)]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recipe file as written: its text, and what TOML makes of it."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def tables(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{self.name} is not valid TOML: {error}.") from None
+
+    def line(self, section: str, key: str) -> int:
+        """The line on which `key` of `section` stands, for messages."""
+        current = ""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            stripped = line.strip()
+            if stripped.startswith("["):
+                current = stripped.strip("[] ").split("]")[0]
+                if not key and current == section:
+                    return number
+            elif current == section and stripped.split("=")[0].strip().strip('"') == key:
+                return number
+        return 0
+
+    def where(self, section: str, key: str) -> str:
+        line = self.line(section, key)
+        return f"{self.name}, line {line}" if line else self.name
+
+
+def names() -> list[str]:
+    """The recipes that ship with Lexigraph."""
+    folder = resources.files("lexigraph") / "recipes"
+    return sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def source(name_or_file: str | Path) -> Source:
+    """The text of a shipped recipe, or of a .toml file."""
+    name = str(name_or_file)
+    if name in names():
+        text = (resources.files("lexigraph") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+        return Source(f"recipe {name}", text)
+    path = Path(name)
+    if path.suffix != ".toml":
+        raise UsageError(f"There is no recipe named {name!r}{nearest(name, names())}")
+    try:
+        return Source(name, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise LexigraphError(f"The recipe {name} cannot be read: {error}.") from None
+
+
+def read(name_or_file: str | Path, changes: Mapping[str, Any] | None = None, *, tiny: bool = False) -> Recipe:
+    """A recipe by name or file, with `section.key` values changed; `tiny` applies its `[tiny]` table first."""
+    origin = source(name_or_file)
+    tables = {name: value for name, value in origin.tables.items() if name != "tiny"}
+    changes = (origin.tables.get("tiny", {}) if tiny else {}) | dict(changes or {})
+    return _resolve(origin, tables, changes)
+
+
+def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) -> Recipe:
+    name = tables.get("system")
+    if not isinstance(name, str):
+        raise UsageError(f'{origin.name} does not say which system it trains: add a line system = "gpt".')
+    try:
+        module = system(name).module()
+    except UsageError as error:
+        raise UsageError(f"{origin.where('', 'system')}: {error}") from None
+    kinds = SECTIONS | {section: getattr(module, attribute) for section, attribute in SYSTEM_SECTIONS.items()}
+    kinds["expected"] = Expected
+    for key in tables:
+        if key not in kinds and key not in ("system", "about"):
+            raise UsageError(f"{origin.where(key, '')}: unknown section [{key}]{nearest(key, kinds)}")
+    parts: dict[str, Any] = {}
+    for section, kind in kinds.items():
+        parts[section] = _section(origin, section, kind, tables.get(section, {}))
+    for dotted, value in changes.items():
+        section, _, key = dotted.partition(".")
+        if section not in kinds or key not in _hints(kinds[section]):
+            valid = [f"{s}.{k}" for s, kind in kinds.items() for k in _hints(kind)]
+            raise UsageError(f"Unknown key {dotted}{nearest(dotted, valid)}")
+        value = _typed(value, _hints(kinds[section])[key], dotted, "")
+        parts[section] = dataclasses.replace(parts[section], **{key: value})
+    return Recipe(system=name, about=str(tables.get("about", "")), **parts)
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _section(origin: Source, section: str, kind: type, table: Any) -> Any:
+    if not isinstance(table, dict):
+        raise UsageError(f"{origin.where('', section)}: {section} must be a table, written [{section}].")
+    hints, values = _hints(kind), {}
+    for key, value in table.items():
+        where = origin.where(section, key)
+        if key not in hints:
+            raise UsageError(f"{where}: unknown key {section}.{key}{nearest(key, hints)}")
+        values[key] = _typed(value, hints[key], f"{section}.{key}", f"{where}: ")
+    return kind(**values)
+
+
+def _typed(value: Any, kind: Any, key: str, where: str) -> Any:
+    """`value` as the type that the dataclass asks for, or an error that names key and line."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        kind = next(choice for choice in arguments if choice is not type(None))
+        return _typed(value, kind, key, where)
+    if origin is Literal:
+        if value not in arguments:
+            raise UsageError(f"{where}{key} must be one of {', '.join(map(str, arguments))}, not {value!r}.")
+        return value
+    if origin is tuple:
+        if isinstance(value, str):
+            value = [part.strip() for part in value.split(",") if part.strip()]
+            value = [_parsed(part) if arguments[0] is not str else part for part in value]
+        items = value if isinstance(value, list | tuple) else [value]
+        return tuple(_typed(item, arguments[0], key, where) for item in items)
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise UsageError(f"{where}{key} must be a table, not {value!r}.")
+        return {str(name): _typed(item, arguments[1], key, where) for name, item in value.items()}
+    if kind is str and not isinstance(value, str | list | dict):
+        value = str(value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        english = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+        raise UsageError(f"{where}{key} must be {english.get(kind, kind.__name__)}, not {value!r}.")
+    return value
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def settings(assignments: list[str]) -> dict[str, Any]:
+    """`["train.steps=500"]` from the command line as `{"train.steps": 500}`."""
+    changes = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals:
+            raise UsageError(f"--set takes section.key=value, as in --set train.steps=500, not {assignment!r}.")
+        changes[key.strip()] = _parsed(text.strip())
+    return changes
+
+
+def differences(old: Recipe, new: Recipe) -> Iterator[str]:
+    """What changed between two recipes, a line each: `train.lr: 0.001 became 0.002`."""
+    before, after = old.flat(), new.flat()
+    for key in before | after:
+        if before.get(key) != after.get(key):
+            yield f"{key}: {before.get(key)!r} became {after.get(key)!r}"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in escaped) + '"'
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(name)} = {_toml(item)}" for name, item in value.items()) + "}"
+    return repr(value)

@@ -1,0 +1,67 @@
+"""Every system in one visible dictionary: its name, where its class lives, and what it is.
+
+A system is found here and nowhere else. To add one: write `models/<system>.py`, add a line below and a
+recipe in `recipes/`; the contract tests then cover it by themselves. A system that cannot keep a contract
+names it in `exempt` together with the reason; a test refuses an exemption without one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lexigraph.errors import UsageError
+
+CONTRACTS = (
+    "resume",  # N steps = k steps, kill, resume, N - k steps, bit for bit
+    "batch-invariance",  # alone or in a padded batch: the same outputs
+    "cache",  # stepping = one full pass
+    "accumulation",  # one batch = many micro-batches = many processes
+    "causality",  # outputs at t do not see tokens after t
+    "gradients",  # every parameter gets one
+    "overfit",  # eight sentences are learned by heart
+    "save-load",  # a saved model gives the same outputs
+)
+
+
+@dataclass(frozen=True)
+class System:
+    """One line of descent: the class that builds the network, and a sentence for people."""
+
+    path: str  # "module:Class", imported only when the system is used
+    about: str
+    exempt: dict[str, str] = field(default_factory=dict)  # contract -> why it cannot hold
+
+    def module(self) -> Any:
+        """The module, which holds the network's class and its `Config` and `Objective`."""
+        return importlib.import_module(self.path.split(":")[0])
+
+    def load(self) -> Any:
+        """The network's class."""
+        return getattr(self.module(), self.path.split(":")[1])
+
+
+SYSTEMS: dict[str, System] = {
+    "gpt": System("lexigraph.models.gpt:GPT", "decoder-only transformer language model"),
+    "lstm-lm": System(
+        "lexigraph.models.lstm_lm:LSTMLanguageModel",
+        "recurrent language model whose state is carried across windows",
+    ),
+}
+
+
+def system(name: str) -> System:
+    """The system of that name, or an error that names the nearest one."""
+    if name not in SYSTEMS:
+        raise UsageError(f"There is no system named {name!r}{nearest(name, SYSTEMS)}.")
+    return SYSTEMS[name]
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for an error message, or the whole list when nothing is near."""
+    names = sorted(names)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names)}"

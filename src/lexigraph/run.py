@@ -1,0 +1,130 @@
+"""A run folder is complete: what trained it, what it learned, how well, and where to go on from.
+
+    recipe.toml  config.json  tokenizer.json  model.safetensors  results.json  log.jsonl  checkpoints/  tokens/
+
+Every file is written beside its place, flushed to the disk and renamed, so that a reader or a power cut meets
+the old file or the new one, never half of one. `model.safetensors` always holds the best weights so far.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lexigraph import __version__
+from lexigraph import recipe as recipes
+from lexigraph.errors import LexigraphError
+
+FORMAT = 1  # raise it when an old run folder would be misread, and add the upgrade below
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}  # format n -> config of format n + 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder that holds a run; `Run.open` refuses anything else."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """The run in `folder`, or a sentence that says why it is none."""
+        path = Path(folder)
+        if not path.is_dir():
+            raise LexigraphError(f"There is no run folder {path}.")
+        if not (path / "config.json").exists():
+            raise LexigraphError(f"{path} is not a run folder: it has no config.json.")
+        run = cls(path)
+        run.config()
+        return run
+
+    def config(self) -> dict[str, Any]:
+        """System, abilities, labels and format version; older formats are upgraded on reading."""
+        config = self.json("config.json")
+        version = config.get("format")
+        if not isinstance(version, int):
+            raise LexigraphError(f"{self.path / 'config.json'} does not state its format: this is not a run folder.")
+        if version > FORMAT:
+            raise LexigraphError(
+                f"{self.path} has format {version}, this Lexigraph ({__version__}) reads up to {FORMAT}: "
+                "update Lexigraph to use it."
+            )
+        for old in range(version, FORMAT):
+            config = UPGRADES[old](config)
+        return config
+
+    def recipe(self) -> recipes.Recipe:
+        """The resolved recipe that made this run."""
+        return recipes.read(self.path / "recipe.toml")
+
+    def json(self, name: str) -> Any:
+        """A JSON file of the run."""
+        path = self.path / name
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise LexigraphError(f"The run folder {self.path} is incomplete: {name} is missing.") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise LexigraphError(f"{path} is damaged: {error}.") from None
+
+    def write(self, name: str, content: str | dict[str, Any]) -> None:
+        """Write a text or JSON file of the run, atomically."""
+        text = content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        with replacing(self.path / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def finished(self) -> bool:
+        """Whether training came to its end."""
+        return (self.path / "results.json").exists()
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A temporary path beside `target`, a file or a folder; renamed to it if the block succeeds, else removed."""
+    temporary = target.with_name(f".{target.name}.partial")
+    remove(temporary)
+    try:
+        yield temporary
+        for path in [temporary, *temporary.rglob("*")]:
+            _flush(path)
+        if target.is_dir():  # a folder cannot replace a full one: put the old one aside first
+            remove(old := target.with_name(f".{target.name}.old"))
+            os.rename(target, old)
+            os.rename(temporary, target)
+            remove(old)
+        else:
+            os.replace(temporary, target)
+        _flush(target.parent)
+    except OSError as error:
+        remove(temporary)
+        raise LexigraphError(f"{target} could not be written: {error}. What was there before is unchanged.") from None
+    except BaseException:
+        remove(temporary)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Have the disk keep `path`: a file's bytes, or a folder's list of names."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

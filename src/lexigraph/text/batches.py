@@ -1,0 +1,200 @@
+"""Which examples stand together at which step: a pure function of the seed, the epoch and the lengths.
+
+A plan knows nothing of processes, devices or micro-batches. It says what the global batch of any step is, at
+once, without walking through the steps before it; whoever trains takes a slice of it (`share`). So a resumed
+run, a run on two processes and a run that accumulates all see the same batches.
+
+    Buckets   lines of like length together, padded to their longest; the lengths of each batch stay the same from
+              epoch to epoch, only its members change, so the largest batch is known before training starts
+    Windows   one long stream cut into windows, at a new phase in each epoch, in random order
+    Streams   one long stream read by parallel readers, window after window (for systems with memory)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from lexigraph.errors import LexigraphError
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Rows of a global batch: row i is the tokens from `starts[i]` to `starts[i] + lengths[i]`, and one more."""
+
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, rows: slice) -> Spans:
+        return Spans(self.starts[rows], self.lengths[rows])
+
+
+class Plan(Protocol):
+    """The global batch of every step."""
+
+    epoch_steps: int
+    tokens: int  # predicted in one epoch
+
+    def batch(self, step: int) -> Spans: ...
+
+    def fresh(self, step: int) -> bool:
+        """Whether memory starts anew at this step."""
+        ...
+
+
+class Buckets:
+    """Batches of spans of like length, at most `batch_tokens` tokens each, padding included."""
+
+    def __init__(self, starts: np.ndarray, lengths: np.ndarray, batch_tokens: int, seed: int) -> None:
+        self.starts, self.lengths, self.seed = starts, lengths, seed
+        bucket = _padded(lengths)
+        self.order = np.argsort(-bucket, kind="stable").astype(np.int32 if len(lengths) < 2**31 else np.int64)
+        bucket = bucket[self.order]
+        edges = np.flatnonzero(np.diff(bucket)) + 1
+        self.groups = list(zip([0, *edges], [*edges, len(bucket)], strict=True))  # members that may change places
+        bounds = [0]  # batches, longest first, each as many rows as fit at its longest row's length
+        while bounds[-1] < len(bucket):
+            bounds.append(bounds[-1] + max(1, int(batch_tokens // bucket[bounds[-1]])))
+        bounds[-1] = len(bucket)
+        self.bounds = np.array(bounds)
+        self.epoch_steps = len(bounds) - 1
+        self.tokens = int(lengths.sum())
+        self._epoch: tuple[int, np.ndarray, np.ndarray] | None = None
+
+    def batch(self, step: int) -> Spans:
+        epoch, index = divmod(step, self.epoch_steps)
+        members, batches = self._shuffled(epoch)
+        first, last = self.bounds[batches[index] : batches[index] + 2]
+        rows = members[first:last]
+        return Spans(self.starts[rows], self.lengths[rows])
+
+    def fresh(self, step: int) -> bool:
+        return True
+
+    def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        if self._epoch is None or self._epoch[0] != epoch:
+            random = np.random.default_rng([self.seed, epoch])
+            members = self.order.copy()
+            for first, last in self.groups:
+                random.shuffle(members[first:last])
+            batches = random.permutation(self.epoch_steps)
+            if epoch == 0:  # the longest batch runs first: if memory suffices for it, it suffices for all
+                batches = np.concatenate([[0], batches[batches != 0]])
+            self._epoch = epoch, members, batches
+        return self._epoch[1], self._epoch[2]
+
+
+class Windows:
+    """Windows of a stream of `total` tokens, each seen once an epoch."""
+
+    def __init__(self, total: int, window: int, batch_tokens: int, seed: int) -> None:
+        self.window, self.seed = window, seed
+        self.rows = max(1, batch_tokens // window)
+        self.slack = min(window, total - 1 - window * self.rows)  # how far the phase may move
+        self.count = (total - 1 - max(0, self.slack)) // window
+        self.epoch_steps = self.count // self.rows
+        self.tokens = self.epoch_steps * self.rows * window
+        self._epoch: tuple[int, np.ndarray] | None = None
+
+    def batch(self, step: int) -> Spans:
+        epoch, index = divmod(step, self.epoch_steps)
+        if self._epoch is None or self._epoch[0] != epoch:
+            random = np.random.default_rng([self.seed, epoch])
+            phase = random.integers(self.slack + 1)
+            self._epoch = epoch, phase + self.window * random.permutation(self.count)
+        starts = self._epoch[1][index * self.rows : (index + 1) * self.rows]
+        return Spans(starts, np.full(len(starts), self.window))
+
+    def fresh(self, step: int) -> bool:
+        return True
+
+
+class Streams:
+    """`streams` readers, each going through its own part of the text; a batch is the next window of each."""
+
+    def __init__(self, total: int, window: int, streams: int, seed: int, *, tail: bool = False) -> None:
+        self.window, self.seed, self.tail = window, seed, tail
+        self.length = (total - 1) // streams
+        self.first = np.arange(streams) * self.length
+        self.last = self.first + self.length
+        if tail:  # evaluation leaves nothing out: the last reader takes the remainder, windows may be short
+            self.last[-1] = total - 1
+            self.epoch_steps = -(-int((self.last - self.first).max()) // window)
+        else:
+            self.epoch_steps = self.length // window
+        self.tokens = total - 1 if tail else self.epoch_steps * window * streams
+
+    def batch(self, step: int) -> Spans:
+        epoch, index = divmod(step, self.epoch_steps)
+        phase = 0
+        if not self.tail:  # what does not fill a window is left out at a new place in every epoch
+            slack = self.length - self.epoch_steps * self.window
+            phase = int(np.random.default_rng([self.seed, epoch]).integers(slack + 1))
+        starts = np.minimum(self.first + phase + index * self.window, self.last)
+        return Spans(starts, np.clip(self.last - starts, 0, self.window))
+
+    def fresh(self, step: int) -> bool:
+        return step % self.epoch_steps == 0
+
+
+def share(batch: Spans, part: int, parts: int) -> Spans:
+    """The `part`-th of `parts` nearly equal slices of a global batch; it may be empty."""
+    bounds = np.linspace(0, len(batch), parts + 1).round().astype(int)
+    return batch[bounds[part] : bounds[part + 1]]
+
+
+def require_a_batch(plan: Plan, where: str, batch_tokens: int, total: int) -> None:
+    """Refuse a corpus that does not fill one batch."""
+    if plan.epoch_steps < 1 or total < batch_tokens:
+        raise LexigraphError(
+            f"{where} holds {total:,} tokens for training, fewer than one batch of {batch_tokens:,}: "
+            "give more text, or set train.batch_tokens lower."
+        )
+
+
+def _padded(lengths: np.ndarray) -> np.ndarray:
+    """Lengths rounded up to steps of an eighth of their power of two: few shapes, little padding."""
+    step = np.maximum(8, 2 ** np.floor(np.log2(np.maximum(lengths, 1))).astype(np.int64) // 8)
+    return -(-lengths // step) * step
+
+
+# ---- columns: an example is a dictionary of named values, collated by kind ------------------------------------
+
+
+def collate(examples: Sequence[Mapping[str, Any]], kinds: Mapping[str, str], pad: int = 0) -> dict[str, np.ndarray]:
+    """A batch of examples, each column by its kind: sequence, tree, image or scalar.
+
+    A sequence is padded on the right and brings `NAME_lengths`. A tree is an array (nodes, children) of child
+    places in topological order, -1 where there is no child; it is padded with childless nodes.
+    """
+    columns: dict[str, np.ndarray] = {}
+    for name, kind in kinds.items():
+        values = [np.asarray(example[name]) for example in examples]
+        if kind == "sequence":
+            columns[name] = _pad(values, pad)
+            columns[f"{name}_lengths"] = np.array([len(value) for value in values])
+        elif kind == "tree":
+            columns[name] = _pad(values, -1)
+            columns[f"{name}_lengths"] = np.array([len(value) for value in values])
+        elif kind in ("image", "scalar"):
+            if len({value.shape for value in values}) > 1:
+                raise LexigraphError(f"The column {name!r} holds {kind}s of different shapes.")
+            columns[name] = np.stack(values)
+        else:
+            raise LexigraphError(f"The column {name!r} has the unknown kind {kind!r}.")
+    return columns
+
+
+def _pad(values: Sequence[np.ndarray], fill: int) -> np.ndarray:
+    shape = (len(values), *np.max([value.shape for value in values], axis=0))
+    padded = np.full(shape, fill, np.int64)
+    for row, value in enumerate(values):
+        corner: tuple[Any, ...] = tuple(slice(size) for size in value.shape)
+        padded[(row, *corner)] = value
+    return padded

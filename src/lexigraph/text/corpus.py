@@ -1,0 +1,253 @@
+"""From files to token shards: splits, the tokenizer's training sample, and arrays that are mapped, not loaded.
+
+A split is a function of the text alone. Lines and documents are assigned by a hash of what they say, so that
+equal ones never stand on both sides; a stream without documents keeps its order, and its end is held out.
+
+A shard is one array of token ids, every unit between boundaries, and the place of each boundary:
+
+    ids      <eos> w w w <eos> w w <eos> …          offsets  0 4 7 …
+
+so that unit i with both its boundaries is `ids[offsets[i] : offsets[i + 1] + 1]`, and the whole is a stream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from lexigraph import recipe as recipes
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.text import clean, grammar, readers
+from lexigraph.text.tokenizer import Tokenizer
+
+SPLITS = ("train", "valid", "test")
+GRAMMAR = "grammar"  # the name of the built-in corpus, wherever a file is expected
+BLOCK = 2000  # units tokenized at a time
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of text for one split; `last` ends its unit (a line, a document, or the stream)."""
+
+    split: str
+    text: str
+    last: bool
+
+
+def find(name: str) -> str:
+    """A data file as given, or under the folder that LEXIGRAPH_DATA names."""
+    root = os.environ.get("LEXIGRAPH_DATA")
+    if name == GRAMMAR or Path(name).exists() or not root or Path(name).is_absolute():
+        return name
+    return str(Path(root) / name) if (Path(root) / name).exists() else name
+
+
+def pieces(data: recipes.Data, seed: int = 0) -> Iterator[Piece]:
+    """All text of the recipe's files, cleaned, with the split that each piece belongs to."""
+    given = {name: getattr(data, name) for name in SPLITS if getattr(data, name)}
+    if "train" not in given:
+        raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
+    shares = _shares(data, given)
+    tidy = clean.cleaner(data.clean) if data.clean else None
+    for name, file in given.items():
+        cut = _cutter(shares, seed) if name == "train" and len(shares) > 1 else None
+        for piece in _units(find(file), data, name, cut):
+            text = tidy(piece.text) if tidy else piece.text
+            if text or (piece.last and data.unit == "stream"):
+                yield Piece(piece.split, text or "", piece.last)
+
+
+def _shares(data: recipes.Data, given: dict[str, str]) -> dict[str, float]:
+    """How much of the training file goes to each split that has no file of its own."""
+    split = data.split if len(data.split) > 1 else (data.split[0], 1 - data.split[0])
+    if any(share < 0 for share in split) or not 0 < sum(split) <= 1 + 1e-9 or split[0] <= 0 or len(split) > 3:
+        raise UsageError(
+            f"data.split = {list(data.split)} must be shares of train, valid and test that add up to at most 1, "
+            "as in [0.9, 0.05, 0.05]."
+        )
+    missing = {name: share for name, share in zip(SPLITS[1:], split[1:], strict=False) if share and name not in given}
+    return {"train": split[0] if len(missing) == len(split) - 1 else 1 - sum(missing.values()), **missing}
+
+
+def _cutter(shares: dict[str, float], seed: int) -> Callable[[str], str]:
+    """A function that assigns a text to a split by its hash."""
+    bounds = np.cumsum(list(shares.values()))
+    names = list(shares)
+
+    def cut(text: str) -> str:
+        digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, salt=b"%d" % seed).digest()
+        place = int.from_bytes(digest, "big") / 2**64
+        return next((name for name, bound in zip(names, bounds, strict=True) if place < bound), names[-1])
+
+    return cut
+
+
+def _units(file: str, data: recipes.Data, split: str, cut: Callable[[str], str] | None) -> Iterator[Piece]:
+    if data.unit == "stream" and data.documents == "none":
+        yield from _stream(file, data, split, cut is not None)
+        return
+    records = _records(file, data)
+    if data.unit == "line" and data.documents in ("none", "line"):
+        for text, _ in records:
+            yield Piece(cut(text) if cut else split, text, True)
+        return
+    current, where, held = None, split, ""  # documents: the first line decides for all of it
+    for text, document in records:
+        if document != current:
+            if current is not None and data.unit == "stream":
+                yield Piece(where, held, True)
+            where, current, held = cut(text) if cut else split, document, text
+        elif data.unit == "stream":
+            yield Piece(where, held + "\n", False)
+            held = text
+        if data.unit == "line":
+            yield Piece(where, text, True)
+    if data.unit == "stream" and current is not None:
+        yield Piece(where, held, True)
+
+
+def _records(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
+    """Lines with the number of their document."""
+    if file == GRAMMAR:
+        for number, sentence in enumerate(grammar.sentences(data.sentences)):
+            yield sentence, number
+        return
+    by_line = data.documents == "line"
+    documents = "none" if by_line else data.documents
+    for number, record in enumerate(readers.read(file, data.columns or None, documents, data.max_chars)):
+        yield record.columns["text"], number if by_line else record.document
+
+
+def _stream(file: str, data: recipes.Data, split: str, cut: bool) -> Iterator[Piece]:
+    """A stream in order; its last part is held out when there are no other files."""
+
+    def texts() -> Iterator[str]:
+        if file == GRAMMAR:
+            yield from (sentence + "\n" for sentence in grammar.sentences(data.sentences))
+        else:
+            yield from readers.read_text(file)
+
+    if not cut:
+        for text in texts():
+            yield Piece(split, text, False)
+        yield Piece(split, "", True)
+        return
+    total = sum(map(len, texts()))
+    shares = _shares(data, {"train": file} | {name: "given" for name in ("valid", "test") if getattr(data, name)})
+    ends = [int(total * bound) for bound in np.cumsum(list(shares.values()))]
+    names, index, place = list(shares), 0, 0
+    for text in texts():
+        while index < len(ends) and place + len(text) >= ends[index]:
+            here = ends[index] - place
+            yield Piece(names[index], text[:here], True)
+            text, place, index = text[here:], ends[index], index + 1
+        if index == len(ends):
+            return
+        yield Piece(names[index], text, False)
+        place += len(text)
+
+
+# ---- shards ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A tokenized split, mapped from the disk."""
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    bytes: int  # of UTF-8 text, boundaries counted as one byte each: what bits per byte divides by
+
+    @classmethod
+    def load(cls, folder: Path, name: str) -> Shard:
+        facts = json.loads((folder / f"{name}.json").read_text())
+        ids = np.memmap(folder / f"{name}.ids", facts["dtype"], "r")
+        return cls(ids, np.memmap(folder / f"{name}.offsets", np.int64, "r"), facts["bytes"])
+
+    def take(self, start: int, length: int) -> np.ndarray:
+        """`length` tokens from `start`, and the one after them."""
+        return self.ids[start : start + length + 1]
+
+    def spans(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
+        """Starts and lengths of all units; one longer than `longest` (0: no limit) goes on in further spans."""
+        lengths = np.diff(self.offsets)
+        starts = self.offsets[:-1]
+        if not longest or not len(lengths) or lengths.max() <= longest:
+            return starts, lengths.astype(np.int32)
+        parts = -(-lengths // longest)
+        first = np.repeat(starts, parts)
+        place = (np.arange(parts.sum()) - np.repeat(parts.cumsum() - parts, parts)) * longest
+        return first + place, np.minimum(np.repeat(lengths, parts) - place, longest).astype(np.int32)
+
+
+class _Writer:
+    """Appends units to a shard on disk."""
+
+    def __init__(self, folder: Path, name: str, tokenizer: Tokenizer) -> None:
+        self.folder, self.name, self.eos = folder, name, tokenizer.eos
+        self.dtype = np.dtype(np.uint16 if len(tokenizer) <= 2**16 else np.uint32)
+        self.ids = (folder / f"{name}.ids").open("wb")
+        self.offsets = (folder / f"{name}.offsets").open("wb")
+        self.length = self.bytes = 0
+        self._boundary()
+
+    def _boundary(self) -> None:
+        np.array([self.length], np.int64).tofile(self.offsets)
+        np.array([self.eos], self.dtype).tofile(self.ids)
+        self.length += 1
+
+    def add(self, ids: np.ndarray, text: str, last: bool) -> None:
+        ids.astype(self.dtype).tofile(self.ids)
+        self.length += len(ids)
+        self.bytes += len(text.encode(errors="surrogatepass")) + last
+        if last:
+            self._boundary()
+
+    def close(self) -> None:
+        self.ids.close()
+        self.offsets.close()
+        facts = {"dtype": self.dtype.name, "bytes": self.bytes}
+        (self.folder / f"{self.name}.json").write_text(json.dumps(facts))
+
+
+def train_tokenizer(recipe: recipes.Recipe) -> Tokenizer:
+    """A tokenizer from the training split alone."""
+    settings = recipe.tokenizer
+    return Tokenizer.train(
+        (piece.text for piece in pieces(recipe.data, recipe.train.seed) if piece.split == "train"),
+        kind=settings.kind,
+        size=settings.size,
+        special=settings.special,
+        lower=settings.lower,
+        min_count=settings.min_count,
+    )
+
+
+def write_shards(source: Iterable[Piece], tokenizer: Tokenizer, folder: Path, needed: str = "train") -> None:
+    """Tokenize every piece into the shard of its split; the `needed` one must not be empty."""
+    folder.mkdir(parents=True)
+    writers: dict[str, _Writer] = {}
+    source = iter(source)
+    while block := list(islice(source, BLOCK)):
+        flat, lengths = tokenizer.encode_flat([piece.text for piece in block])
+        ends = np.cumsum(lengths)
+        for piece, ids in zip(block, np.split(flat, ends[:-1]), strict=True):
+            if piece.split not in writers:
+                writers[piece.split] = _Writer(folder, piece.split, tokenizer)
+            writers[piece.split].add(ids, piece.text, piece.last)
+    for writer in writers.values():
+        writer.close()
+    if needed not in writers or writers[needed].length < 2:
+        raise LexigraphError(f"Nothing is left of the {needed} text after cleaning and splitting.")
+
+
+def shards(folder: Path) -> dict[str, Shard]:
+    """The shards in a folder, by split."""
+    return {name: Shard.load(folder, name) for name in SPLITS if (folder / f"{name}.json").exists()}

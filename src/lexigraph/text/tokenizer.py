@@ -1,0 +1,510 @@
+"""Text to token ids and back: six kinds behind one class, over Hugging Face `tokenizers`.
+
+    char            one id per character
+    word            the most frequent words, split at white space
+    bpe             byte-level byte-pair encoding (Sennrich et al. 2016; GPT-2): any text comes back exactly
+    wordpiece       words and ##continuations, merged by p(ab)/(p(a)p(b)) (text/wordpiece.py)
+    unigram         a unigram language model of pieces, words split at white space (text/unigram.py)
+    sentencepiece   the same on raw text, NFKC-normalised, white space as ▁, unseen characters as bytes
+
+Ids 0, 1 and 2 are <pad>, <unk> and <eos> in every kind; <eos> both starts and ends a text. Then come the extra
+special tokens. They are never read from text: "<eos>" in a text is five characters like any others.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import heapq
+import json
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers as hf
+from jaxtyping import Int64, UInt32
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.run import replacing
+from lexigraph.text import readers, unigram, wordpiece
+
+KINDS = ("char", "word", "bpe", "wordpiece", "unigram", "sentencepiece")
+SPECIAL = ("<pad>", "<unk>", "<eos>")
+FORMAT = 1
+BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))  # how SentencePiece writes the bytes it falls back to
+NEVER = -1e4  # the score of pieces that no text may reach: worse than any segmentation into characters
+BLOCK_CHARS = 1 << 22  # characters handled at once, in counting and in encoding
+
+
+class Tokenizer:
+    """Turns text into ids and back.
+
+    >>> tok = Tokenizer.train(iter(["the cat sat", "the cat ran"]), kind="word")
+    >>> tok.encode("the dog ran"), tok.decode(tok.encode("the cat ran"))
+    ([4, 1, 5], 'the cat ran')
+    """
+
+    pad, unk, eos = range(3)
+
+    def __init__(self, content: dict[str, Any]):
+        """From the content of a tokenizer file; users call `train` or `load`."""
+        ours = content["model"]["lexigraph"]
+        self._content = content
+        self._hf = hf.Tokenizer.from_str(json.dumps(content))
+        self._ids: dict[str, int] = self._hf.get_vocab()
+        self._pieces = sorted(self._ids, key=self._ids.__getitem__)
+        self.kind: str = ours["kind"]
+        self.special: dict[str, int] = {name: i for i, name in enumerate(ours["special"])}
+        self.size = len(self._pieces)
+        self.keeps_whitespace = self.kind in ("char", "bpe", "sentencepiece")
+        if self._pieces[: len(self.special)] != list(self.special) or max(self._ids.values()) != self.size - 1:
+            raise ValueError("its special tokens are not the first ones, or ids are missing")
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"Tokenizer(kind={self.kind!r}, size={self.size}, fingerprint={self.fingerprint!r})"
+
+    # ---------------------------------------------------------------------------------------- training
+
+    @classmethod
+    def train(
+        cls,
+        source: str | os.PathLike | Iterable[str] | Iterable[os.PathLike],
+        kind: str = "bpe",
+        size: int = 8000,
+        *,
+        special: Sequence[str] = (),
+        lower: bool = False,
+        min_count: int = 1,
+        seed: int = 0,
+        sample_chars: int = 20_000_000,
+    ) -> Tokenizer:
+        """Learn a vocabulary of at most `size` tokens from files (.gz and .xz too) or from texts.
+
+        `source` is a file, a list of files, or any iterable of texts; pass `iter(texts)` if texts could be taken
+        for file names. At most `sample_chars` characters, drawn evenly from the whole, are used. Characters, words
+        and pairs seen less than `min_count` times are not learned; subwords must be seen twice in any case.
+        """
+        if kind not in KINDS:
+            near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0)[0]
+            raise UsageError(
+                f"There is no tokenizer kind {kind!r}; did you mean {near!r}? Kinds: {', '.join(KINDS)}."
+            )
+        for name in special:
+            # Letters between punctuation: no kind can learn such a piece from text, so names cannot collide.
+            if not re.fullmatch(r"(?=.*[^\W_])([^\w\s]|_)\S+([^\w\s]|_)", name) or name in (*SPECIAL, *BYTES):
+                raise UsageError(f"The special token {name!r} is taken or not of the form <name> or [name].")
+        names = [*SPECIAL, *dict.fromkeys(special)]
+        taken = len(names) + (256 if kind in ("bpe", "sentencepiece") else 0)
+        if size < taken + (kind != "bpe"):
+            raise UsageError(
+                f"A {kind} tokenizer of size {size} is too small: the special tokens"
+                f"{' and the 256 bytes' if taken > len(names) else ''} alone take {taken}."
+            )
+        shell = _shell(kind, lower)
+        lines = _lines(source)
+        if kind == "char":
+            shell.model = _char_model(shell, lines, names, size, min_count)
+        elif kind == "bpe":
+            shell.model = _bpe_model(shell, _sample(lines, sample_chars, seed), names, size, min_count)
+        else:
+            words = _count_words(shell, _sample(lines, sample_chars, seed))
+            shell.model = _word_model(kind, words, names, size, min_count)
+        content = json.loads(shell.to_str())
+        # Inside the model's part, where Hugging Face's reader passes over what it does not know.
+        content["model"]["lexigraph"] = {"format": FORMAT, "kind": kind, "special": names}
+        return cls(content)
+
+    # ---------------------------------------------------------------------------------------- encoding
+
+    def encode(self, text: str, *, dropout: float = 0.0, alpha: float | None = None, seed: int = 0) -> list[int]:
+        """The ids of a text, no special tokens added.
+
+        `dropout` (bpe): each merge is dropped with this probability (Provilkov et al. 2020). `alpha` (unigram,
+        sentencepiece): a segmentation is drawn with probability ∝ P^alpha (Kudo 2018). Same seed, same ids.
+        """
+        if dropout and (self.kind != "bpe" or not 0 <= dropout <= 1):
+            raise UsageError(f"Dropout is a probability, for kind 'bpe'; here it is {dropout} for {self.kind!r}.")
+        if alpha is not None and self.kind not in ("unigram", "sentencepiece"):
+            raise UsageError(f"Sampling with alpha is for unigram models; this tokenizer is of kind {self.kind!r}.")
+        if not dropout and alpha is None:
+            return self.encode_flat([text])[0].tolist()
+        _check_unicode(text)
+        rng = random.Random(seed)
+        ids: list[int] = []
+        for word in _split(self._hf, text):
+            if alpha is None:
+                ids += [self._ids[piece] for piece in self._drop_merges(word, dropout, rng)]
+            else:
+                ids += self._ids_of_pieces(unigram.sample(word, self._scores, alpha, rng))
+        return ids
+
+    def encode_flat(self, texts: Sequence[str]) -> tuple[UInt32[np.ndarray, " tokens"], Int64[np.ndarray, " texts"]]:
+        """All ids of many texts one after another, and how many each text has: what shards are written from."""
+        rows: list[np.ndarray] = [np.zeros(0, np.uint32)]
+        for block in _blocks(texts):
+            if self.kind == "char":
+                rows += map(self._encode_characters, block)
+                continue
+            try:
+                encodings = self._hf.encode_batch_fast(block, add_special_tokens=False)
+            except TypeError:  # the way a lone surrogate shows
+                for text in block:
+                    _check_unicode(text)
+                raise
+            rows += [np.array(encoding.ids, np.uint32) for encoding in encodings]
+        flat = np.concatenate(rows)
+        if self.kind == "word":
+            flat[flat < len(self.special)] = self.unk  # the word "<eos>" in a text ends nothing
+        return flat, np.array([len(row) for row in rows[1:]], np.int64)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """The ids of each text, as uint32 arrays."""
+        flat, lengths = self.encode_flat(texts)
+        return np.split(flat, np.cumsum(lengths)[:-1]) if len(texts) else []
+
+    def _encode_characters(self, text: str) -> np.ndarray:
+        """A look-up, many times faster than the model without merges that the file holds."""
+        return self._character_ids[_codes(_normalised(self._hf, text))]
+
+    @cached_property
+    def _character_ids(self) -> np.ndarray:
+        table = np.full(0x110000, self.unk, np.uint32)
+        table[[ord(character) for character in self._pieces[len(self.special) :]]] = range(
+            len(self.special), self.size
+        )
+        return table
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, str], int]:
+        return {(left, right): i for i, (left, right) in enumerate(self._content["model"]["merges"])}
+
+    def _drop_merges(self, word: str, dropout: float, rng: random.Random) -> list[str]:
+        """Provilkov et al., algorithm 1: before each merge, every possible one is dropped with probability p."""
+        symbols = list(word)
+        while True:
+            possible = [(self._ranks[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in self._ranks]
+            possible = [merge for merge in possible if rng.random() >= dropout]
+            if not possible:
+                return symbols
+            _, i = min(possible)
+            symbols[i : i + 2] = [symbols[i] + symbols[i + 1]]
+
+    @cached_property
+    def _scores(self) -> dict[str, float]:
+        return {piece: score for piece, score in self._content["model"]["vocab"] if score > NEVER}
+
+    def _ids_of_pieces(self, pieces: Iterable[str]) -> Iterator[int]:
+        """Ids of sampled pieces; as in the plain encoding, unknown characters are bytes, or one <unk> for a run."""
+        unknown_before = False
+        for piece in pieces:
+            unknown = piece not in self._scores
+            if not unknown:
+                yield self._ids[piece]
+            elif self.kind == "sentencepiece":
+                yield from (self._ids[BYTES[byte]] for byte in piece.encode())
+            elif not unknown_before:
+                yield self.unk
+            unknown_before = unknown
+
+    # ---------------------------------------------------------------------------------------- decoding
+
+    def decode(self, ids: Sequence[int] | np.ndarray) -> str:
+        """The text of these ids. Special tokens are left out; in kind word, <unk> is a word and stays."""
+        return self.decode_batch([ids])[0]
+
+    def decode_batch(self, batch: Iterable[Sequence[int] | np.ndarray]) -> list[str]:
+        """The text of each row of ids."""
+        shown = self.unk if self.kind == "word" else self.size
+        kept = [[i for i in self._checked(ids) if i >= len(self.special) or i == shown] for ids in batch]
+        return self._hf.decode_batch(kept, skip_special_tokens=False)
+
+    def tokens(self, ids: Sequence[int] | np.ndarray) -> list[str]:
+        """The pieces of these ids as a person reads them; in bpe, bytes that are no character alone as \\xe2."""
+        pieces = [self._pieces[i] for i in self._checked(ids)]
+        if self.kind != "bpe":
+            return pieces
+        return [
+            p if p in self.special else bytes(map(_BYTE_OF.__getitem__, p)).decode(errors="backslashreplace")
+            for p in pieces
+        ]
+
+    def id_of(self, token: str) -> int:
+        """The id of a piece; for bpe as plain text (" the") or as it is stored ("Ġthe")."""
+        stored = "".join(_CHARACTER_OF[byte] for byte in token.encode()) if self.kind == "bpe" else token
+        found = self._ids.get(token, self._ids.get(stored))
+        if found is None:
+            raise LexigraphError(f"{token!r} is not in this vocabulary of {self.size} tokens.")
+        return found
+
+    def token_of(self, i: int) -> str:
+        """The piece with this id, as it is stored."""
+        return self._pieces[self._checked([i])[0]]
+
+    def _checked(self, ids: Sequence[int] | np.ndarray) -> list[int]:
+        row: list[int] = np.asarray(ids).tolist()
+        if row and (min(row) < 0 or max(row) >= self.size):
+            bad = next(i for i in row if not 0 <= i < self.size)
+            raise LexigraphError(f"There is no token {bad}: this vocabulary has the ids 0 to {self.size - 1}.")
+        return row
+
+    # ---------------------------------------------------------------------------------------- files
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that name this tokenizer: equal for equal files."""
+        canonical = json.dumps(self._content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write one file that `Tokenizer.load` and `tokenizers.Tokenizer.from_file` read; all of it or nothing."""
+        target = _file_at(path)
+        with replacing(target) as temporary:
+            text = json.dumps(self._content, ensure_ascii=False, separators=(",", ":"))
+            temporary.write_text(text, encoding="utf-8")
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Tokenizer:
+        """Read a file written by `save`, or the tokenizer.json of a folder."""
+        target = _file_at(path)
+        try:
+            content = json.loads(target.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise LexigraphError(f"There is no tokenizer file {target}.") from None
+        except (OSError, ValueError) as error:
+            raise LexigraphError(f"The tokenizer file {target} is damaged or not JSON: {error}.") from None
+        model = content.get("model") if isinstance(content, dict) else None
+        ours = model.get("lexigraph") if isinstance(model, dict) else None
+        if not isinstance(ours, dict):
+            raise LexigraphError(f"{target} was not written by Lexigraph: train a tokenizer with Tokenizer.train.")
+        if ours.get("format") != FORMAT:
+            raise LexigraphError(
+                f"{target} has format {ours.get('format')}; this Lexigraph reads {FORMAT}: update it."
+            )
+        try:
+            return cls(content)
+        except Exception as error:  # Hugging Face raises bare Exception for whatever it cannot read
+            raise LexigraphError(f"The tokenizer file {target} is damaged: {error}.") from None
+
+
+# -------------------------------------------------------------------------------------------- the six kinds
+
+
+def _shell(kind: str, lower: bool) -> hf.Tokenizer:
+    """What stands around the model: normalising, splitting into words, joining again."""
+    shell = hf.Tokenizer(models.BPE())
+    normal: list[Any] = [normalizers.Lowercase()] if lower else []
+    if kind == "char":
+        shell.decoder = decoders.Fuse()
+    elif kind == "bpe":
+        shell.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+        shell.decoder = decoders.ByteLevel()
+    elif kind == "word":
+        shell.pre_tokenizer = pre_tokenizers.WhitespaceSplit()  # and no decoder: words are joined with spaces
+    elif kind == "wordpiece":
+        shell.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        shell.decoder = decoders.WordPiece(prefix="##", cleanup=True)
+    elif kind == "unigram":
+        spaced = pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
+        shell.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), spaced])
+        shell.decoder = decoders.Metaspace(prepend_scheme="always", split=False)
+    elif kind == "sentencepiece":
+        # Every line gets a ▁ in front, so that a word is the same piece there as elsewhere; since this one is
+        # always added and always taken away, white space comes back exactly. (A ▁ in the text becomes a space.)
+        begin_line = normalizers.Replace(hf.Regex(r"\n(?!\z)"), "\n▁")
+        normal = [normalizers.NFKC(), *normal, normalizers.Prepend("▁"), normalizers.Replace(" ", "▁"), begin_line]
+        shell.pre_tokenizer = pre_tokenizers.Split(hf.Regex(r"\s|▁[^\s▁]*"), "isolated")
+        joins = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+        shell.decoder = decoders.Sequence([*joins, decoders.Replace("\n ", "\n"), decoders.Strip(" ", 1, 0)])
+    if normal:
+        shell.normalizer = normalizers.Sequence(normal)
+    return shell
+
+
+def _char_model(shell: hf.Tokenizer, lines: Iterable[str], names: list[str], size: int, min_count: int) -> Any:
+    """The most frequent characters of the whole source, as a BPE model without merges."""
+    counts = np.zeros(0x110000, np.int64)
+    for block in _blocks(lines):
+        counts += np.bincount(_codes(_normalised(shell, "".join(block))), minlength=len(counts))
+    seen = np.flatnonzero(counts >= min_count)
+    _require_text(len(seen) > 0)
+    ordered = seen[np.argsort(-counts[seen], kind="stable")][: size - len(names)]
+    return models.BPE(_numbered([*names, *map(chr, ordered.tolist())]), [], unk_token=SPECIAL[1])
+
+
+def _bpe_model(shell: hf.Tokenizer, sample: list[str], names: list[str], size: int, min_count: int) -> Any:
+    """Hugging Face's trainer: it sorts the alphabet and breaks ties by id, so every run gives the same merges."""
+    _require_text(any(sample))
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=max(2, min_count),
+        special_tokens=names,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    # Training makes the special tokens ones that are cut out of texts: take the model, leave the rest.
+    learner = hf.Tokenizer.from_str(shell.to_str())
+    learner.train_from_iterator(sample, trainer)
+    learned = json.loads(learner.to_str())["model"]
+    return models.BPE(learned["vocab"], [(left, right) for left, right in learned["merges"]])
+
+
+def _word_model(kind: str, words: Counter[str], names: list[str], size: int, min_count: int) -> Any:
+    """The kinds that learn from words and their counts."""
+    if kind == "word":
+        frequent = [word for word, count in words.items() if count >= min_count and word not in names]
+        frequent.sort(key=lambda word: (-words[word], word))
+        return models.WordLevel(_numbered([*names, *frequent][:size]), unk_token=SPECIAL[1])
+
+    alphabet = _alphabet(words, min_count)
+    _require_text(bool(alphabet - {"▁"}))
+    if kind == "wordpiece":
+        known = {word: count for word, count in words.items() if alphabet.issuperset(word)}
+        pieces = [*names, *wordpiece.learn_pieces(known, size - len(names), max(2, min_count))]
+        _require_room(len(pieces), size)
+        return models.WordPiece(
+            _numbered(pieces), unk_token=SPECIAL[1], max_input_chars_per_word=wordpiece.LONGEST_WORD
+        )
+
+    # A unigram model looks for every piece in the text, special ones too: with their characters in the alphabet
+    # there is always a better way to read "<pad>" than as padding.
+    unreachable = [*names, *(BYTES if kind == "sentencepiece" else ())]
+    alphabet |= set("▁".join(unreachable))
+    _require_room(len(unreachable) + len(alphabet), size)
+    learned = unigram.learn_pieces(words, size - len(unreachable), alphabet, max(2, min_count), never=unreachable)
+    scored = [(piece, NEVER) for piece in unreachable] + learned
+    return models.Unigram(scored, unk_id=1, byte_fallback=kind == "sentencepiece")
+
+
+def _alphabet(words: Counter[str], min_count: int) -> set[str]:
+    """The characters that cover 99.95 % of the text, or the 256 most frequent if those are more."""
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in word:
+            counts[character] += count
+    ordered = sorted(counts, key=lambda character: (-counts[character], character))
+    covered = np.cumsum([counts[character] for character in ordered])
+    enough = int(np.searchsorted(covered, 0.9995 * covered[-1])) + 1
+    return {character for character in ordered[: max(enough, 256)] if counts[character] >= min_count}
+
+
+def _numbered(pieces: Iterable[str]) -> dict[str, int]:
+    return {piece: i for i, piece in enumerate(pieces)}
+
+
+# -------------------------------------------------------------------------------------------- reading text
+
+
+def _lines(source: Any) -> Iterator[str]:
+    """The lines of files or of texts, their ends kept; a very long one comes in parts."""
+    items: Any = [source] if isinstance(source, str | os.PathLike) else source
+    if isinstance(items, list | tuple) and all(map(_names_a_file, items)):
+        items = chain.from_iterable(map(readers.read_text, items))
+    for text in items:
+        _check_unicode(text)
+        for piece in readers.pieces([text]):
+            yield from piece.splitlines(keepends=True)
+
+
+def _names_a_file(item: str | os.PathLike) -> bool:
+    """A path or a text? A string is a path if there is such a file, or if it looks like data.txt or a/b.tsv.gz."""
+    if isinstance(item, os.PathLike) or re.fullmatch(r"\S+\.(txt|tsv|jsonl?|xz|gz)", item):
+        return True
+    return len(item) < 1024 and "\0" not in item and os.path.isfile(item)
+
+
+def _sample(lines: Iterable[str], limit: int, seed: int) -> list[str]:
+    """Lines of at most `limit` characters in all, evenly from the whole, in order: those that draw small numbers."""
+    rng = random.Random(seed)
+    kept: list[tuple[float, int, str]] = []  # a heap, the largest number first
+    total, bar = 0, 1.0
+    for number, line in enumerate(lines):
+        draw = rng.random()
+        if draw >= bar:
+            continue
+        heapq.heappush(kept, (-draw, number, line))
+        total += len(line)
+        while total > limit and len(kept) > 1:
+            largest, _, dropped = heapq.heappop(kept)
+            bar, total = -largest, total - len(dropped)
+    return [line[:limit] for _, _, line in sorted(kept, key=lambda entry: entry[1])]
+
+
+def _count_words(shell: hf.Tokenizer, sample: list[str]) -> Counter[str]:
+    """How often each word stands in the text, split as the encoder will split it."""
+    words: Counter[str] = Counter()
+    for chunk, count in Counter(chunk for line in sample for chunk in line.split()).items():
+        for word in _split(shell, chunk):
+            words[word] += count
+    _require_text(bool(words))
+    return words
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    block: list[str] = []
+    total = 0
+    for text in texts:
+        block.append(text)
+        total += len(text)
+        if total >= BLOCK_CHARS:
+            yield block
+            block, total = [], 0
+    if block:
+        yield block
+
+
+def _normalised(shell: hf.Tokenizer, text: str) -> str:
+    return text if shell.normalizer is None else shell.normalizer.normalize_str(text)
+
+
+def _split(shell: hf.Tokenizer, text: str) -> list[str]:
+    return [word for word, _ in shell.pre_tokenizer.pre_tokenize_str(_normalised(shell, text))]
+
+
+def _codes(text: str) -> np.ndarray:
+    _check_unicode(text)
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise LexigraphError(
+            f"Character {error.start} of the text is a lone surrogate ({text[error.start]!r}), which is no text;"
+            " the file it came from was probably not read as UTF-8."
+        ) from None
+
+
+def _require_text(found: bool) -> None:
+    if not found:
+        raise LexigraphError("The source holds no text to learn from, or nothing in it is seen min_count times.")
+
+
+def _require_room(needed: int, size: int) -> None:
+    if needed > size:
+        raise LexigraphError(
+            f"The special tokens and single characters alone are {needed}: size {size} is too small."
+        )
+
+
+def _file_at(path: str | os.PathLike) -> Path:
+    return Path(path) / "tokenizer.json" if Path(path).is_dir() else Path(path)
+
+
+# GPT-2's byte alphabet: printable bytes stand for themselves, the others for the characters from U+0100 on.
+_PRINTABLE = {*range(33, 127), *range(161, 173), *range(174, 256)}
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
+_CHARACTER_OF = {byte: chr(byte) if byte in _PRINTABLE else chr(256 + _OTHERS.index(byte)) for byte in range(256)}
+_BYTE_OF = {character: byte for byte, character in _CHARACTER_OF.items()}

@@ -1,0 +1,1 @@
+"""The loop, schedules, checkpoints and distribution."""

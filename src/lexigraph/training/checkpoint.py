@@ -1,0 +1,180 @@
+"""Checkpoints: all that a run needs to go on as if it had never stopped.
+
+    checkpoints/step-00000500/   weights.safetensors  optimizer.safetensors  random.safetensors
+                                 carry.safetensors    state.json
+
+A checkpoint appears by one rename, after its files are on the disk; the one before it is removed afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from lexigraph.errors import LexigraphError
+from lexigraph.objectives.terms import Carry
+from lexigraph.run import remove, replacing
+from lexigraph.training.distribution import World, shard_like, whole
+
+
+@dataclass
+class Progress:
+    """Where a run stands."""
+
+    step: int = 0
+    best: float | None = None  # the best validation so far
+    best_step: int = 0
+    worse: int = 0  # validations since
+    seconds: float = 0.0  # spent training
+    scaler: dict[str, float] | None = None  # of fp16
+
+
+def save_weights(network: nn.Module, path: Path, world: World) -> None:
+    """The weights in one safetensors file, written by the first process."""
+    weights = {name: whole(value).detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    if world.first:
+        with replacing(path) as temporary:
+            _save(weights, temporary)
+
+
+def load_weights(network: nn.Module, path: Path) -> None:
+    """Weights from a safetensors file; names and shapes must fit exactly."""
+    weights = read_tensors(path)
+    own = network.state_dict()
+    if missing := sorted(own.keys() - weights.keys()):
+        raise LexigraphError(f"{path} lacks weights of this system: {', '.join(missing[:3])} …")
+    if foreign := sorted(weights.keys() - own.keys()):
+        raise LexigraphError(f"{path} holds weights of another system: {', '.join(foreign[:3])} …")
+    for name, value in own.items():
+        if value.shape != weights[name].shape:
+            raise LexigraphError(
+                f"{path}: {name} has shape {tuple(weights[name].shape)}, the recipe asks for {tuple(value.shape)}."
+            )
+    with torch.no_grad():
+        for name, value in own.items():
+            value.copy_(shard_like(weights[name].to(value.dtype), value))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """A safetensors file, or a sentence that says what is wrong with it."""
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise LexigraphError(f"There is no {path}: the folder is incomplete.") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise LexigraphError(f"{path} is damaged or truncated: {error}.") from None
+
+
+def _save(tensors: dict[str, Tensor], path: Path) -> None:
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:  # the disk's own errors arrive in this wrapping
+        raise OSError(str(error)) from None
+
+
+def latest(folder: Path) -> Path | None:
+    """The newest whole checkpoint."""
+    return max(folder.glob("step-*"), default=None)
+
+
+def save(
+    folder: Path,
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    carries: list[Carry | None],
+    progress: Progress,
+    world: World,
+) -> None:
+    """Write a checkpoint of this step and remove older ones. All processes take part, the first one writes."""
+    weights = {name: whole(value).detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    moments = {
+        f"{key}:{name}": whole(value).detach().cpu().contiguous()
+        for name, parameter in network.named_parameters()
+        for key, value in optimizer.state.get(parameter, {}).items()
+        if isinstance(value, Tensor)
+    }
+    random = {
+        f"{kind}:{rank}": state
+        for kind, own in _random_states(world.device).items()
+        for rank, state in enumerate(world.gathered(own))
+    }
+    carry = {
+        f"{micro}:{name}:{rank}": part.clone()
+        for micro, own in enumerate(carries)
+        if own is not None
+        for name, value in own.items()
+        for rank, part in enumerate(world.gathered(value.cpu().contiguous()))
+    }
+    if world.first:
+        folder.mkdir(exist_ok=True)
+        with replacing(folder / f"step-{progress.step:08d}") as temporary:
+            temporary.mkdir()
+            _save(weights, temporary / "weights.safetensors")
+            _save(moments, temporary / "optimizer.safetensors")
+            _save(random, temporary / "random.safetensors")
+            _save(carry, temporary / "carry.safetensors")
+            (temporary / "state.json").write_text(json.dumps({"world": world.size, **asdict(progress)}))
+        _remove_all_but(folder, progress.step)
+    world.barrier()
+
+
+def _remove_all_but(folder: Path, step: int) -> None:
+    for path in folder.glob("step-*"):
+        if path.name != f"step-{step:08d}":
+            remove(path)
+
+
+def restore(
+    path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, micro_batches: int, world: World
+) -> tuple[Progress, list[Carry | None]]:
+    """Put everything back as it was at the checkpoint."""
+    try:
+        state = json.loads((path / "state.json").read_text())
+    except (OSError, json.JSONDecodeError) as error:
+        raise LexigraphError(f"The checkpoint {path} is damaged: {error}.") from None
+    processes = state.pop("world")
+    if processes != world.size:
+        raise LexigraphError(
+            f"{path} was written by {processes} processes and can only be resumed by as many, not by {world.size}."
+        )
+    load_weights(network, path / "weights.safetensors")
+    moments = read_tensors(path / "optimizer.safetensors")
+    parameters = dict(network.named_parameters())
+    for key, value in moments.items():
+        kind, name = key.split(":", 1)
+        parameter = parameters[name]
+        like = parameter if value.shape == parameter.shape and kind != "step" else None
+        moment = value.to(parameter.device) if like is None else shard_like(value.to(parameter.device), parameter)
+        if kind == "step":
+            moment = value.to(parameter.device) if optimizer.defaults.get("fused") else value
+        optimizer.state[parameter][kind] = moment
+    random = read_tensors(path / "random.safetensors")
+    torch.set_rng_state(random[f"cpu:{world.rank}"])
+    if world.device.type == "cuda":
+        torch.cuda.set_rng_state(random[f"cuda:{world.rank}"], world.device)
+    carries: list[Carry | None] = [None] * micro_batches
+    for key, value in read_tensors(path / "carry.safetensors").items():
+        micro, name, rank = key.split(":")
+        if int(rank) == world.rank:
+            carry = carries[int(micro)] or {}
+            carries[int(micro)] = carry | {name: value.to(world.device)}
+    return Progress(**state), carries
+
+
+def _random_states(device: torch.device) -> dict[str, Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def newest_step(folders: Iterable[Path]) -> int:
+    """The step of the newest of these checkpoints, 0 if there is none."""
+    return max((int(folder.name.removeprefix("step-")) for folder in folders), default=0)

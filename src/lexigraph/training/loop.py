@@ -1,0 +1,306 @@
+"""The loop: take a step, now and then look up, write down where we are.
+
+A step takes all its micro-batches first, so that the counts of every loss term are known over the whole global
+batch before the first backward pass (see objectives/terms.py). DDP and fully_shard average gradients over
+processes; the loss is multiplied by their number, which makes the average a sum again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lexigraph.errors import LexigraphError
+from lexigraph.objectives.terms import Batch, Carry, value
+from lexigraph.recipe import Train
+from lexigraph.run import Run
+from lexigraph.text.batches import Plan, Spans, share
+from lexigraph.training import checkpoint
+from lexigraph.training.checkpoint import Progress
+from lexigraph.training.distribution import World, parallelise, synchronising
+from lexigraph.training.progress import Log, Reporter, peak_memory
+from lexigraph.training.schedules import optimizer as make_optimizer
+from lexigraph.training.schedules import rate
+
+Fetch = Callable[[Spans], dict[str, Sequence[np.ndarray]]]
+Validate = Callable[[nn.Module], dict[str, float]]
+
+
+class Interrupted(Exception):
+    """SIGINT or SIGTERM came; everything is saved."""
+
+
+@dataclass
+class Training:
+    """The parts of a run that a step touches."""
+
+    network: nn.Module
+    plan: Plan
+    fetch: Fetch
+    settings: Train
+    steps: int
+    world: World
+    module: nn.Module = field(init=False)
+    optimizer: torch.optim.Optimizer = field(init=False)
+    carries: list[Carry | None] = field(init=False)
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        settings, world = self.settings, self.world
+        if settings.accumulate > 1 and getattr(self.network, "batch_coupled", False):
+            raise LexigraphError(
+                "This loss compares the rows of a batch with each other: train.accumulate must be 1."
+            )
+        self.network.to(world.device)
+        self.module = parallelise(self.network, world, settings.parallel)
+        sharded = world.size > 1 and settings.parallel == "fully_shard"
+        self.optimizer = make_optimizer(self.network, settings, fused=world.device.type == "cuda" and not sharded)
+        self.carries = [None] * settings.accumulate
+        self.precision = _precision(settings.precision, world.device)
+        self.scaler = torch.amp.GradScaler(world.device.type, enabled=self.precision is torch.float16)
+        self.compiled = torch.compile(self.module) if settings.compile else self.module
+
+    def step(self) -> dict[str, Tensor]:
+        """One optimizer step on the next global batch; its loss and gradient norm, still on the device."""
+        settings, world, index = self.settings, self.world, self.progress.step
+        if self.plan.fresh(index):
+            self.carries = [None] * settings.accumulate
+        batches, mine = self._micro_batches(index)
+        names = list(batches[0].counts)
+        summed = world.summed([sum(b.counts[n] * m for b, m in zip(batches, mine, strict=True)) for n in names])
+        counts = dict(zip(names, summed, strict=True))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(index + 1, self.steps, settings)
+        loss = torch.zeros((), device=world.device)
+        for number, (batch, weight) in enumerate(zip(batches, mine, strict=True)):
+            with synchronising(self.module, number == len(batches) - 1), self._autocast():
+                terms, carry = self.compiled(batch.to(world.device), self.carries[number])
+                self.carries[number] = carry
+                part = value(terms, counts) * weight
+                self.scaler.scale(part * world.size).backward()
+            loss += part.detach()
+        self.scaler.unscale_(self.optimizer)
+        limit = settings.clip or math.inf
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit, error_if_nonfinite=False)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.progress.step += 1
+        return {"loss": loss, "gradient_norm": norm, "tokens": torch.tensor(float(next(iter(summed))))}
+
+    def _micro_batches(self, index: int) -> tuple[list[Batch], list[float]]:
+        """This process's slices of the global batch. One without rows stands in with weight 0: it takes part in
+        the exchange of gradients, but contributes nothing."""
+        rows, world, parts = self.plan.batch(index), self.world, self.settings.accumulate * self.world.size
+        slices = [share(rows, n * world.size + world.rank, parts) for n in range(self.settings.accumulate)]
+        prepare: Any = self.network.prepare
+        batches = [prepare(self.fetch(part if len(part) else rows[:1])) for part in slices]
+        return batches, [float(len(part) > 0) for part in slices]
+
+    def _autocast(self) -> Any:
+        if self.precision is torch.float32:
+            return nullcontext()
+        return torch.autocast(self.world.device.type, self.precision)
+
+    def save(self, run: Run) -> None:
+        if self.scaler.is_enabled():
+            self.progress.scaler = self.scaler.state_dict()
+        checkpoint.save(run.checkpoints, self.network, self.optimizer, self.carries, self.progress, self.world)
+
+    def restore(self, run: Run) -> bool:
+        """Go on from the newest checkpoint, if there is one."""
+        path = checkpoint.latest(run.checkpoints)
+        if path is None:
+            return False
+        self.progress, self.carries = checkpoint.restore(
+            path, self.network, self.optimizer, self.settings.accumulate, self.world
+        )
+        if self.progress.scaler:
+            self.scaler.load_state_dict(self.progress.scaler)
+        return True
+
+
+def fit(training: Training, run: Run, validate: Validate | None, reporter: Reporter) -> Progress:
+    """Train until the last step, patience or a signal ends it. The best weights are in model.safetensors."""
+    settings, world = training.settings, training.world
+    if training.restore(run):
+        reporter.say(f"Going on from step {training.progress.step:,}.")
+    progress = training.progress
+    log = Log(run.path, progress.step, tensorboard=settings.tensorboard) if world.first else None
+    validate_every = settings.validate_every or max(1, training.steps // 10)
+    checkpoint_every = settings.checkpoint_every or validate_every
+    recent = _Recent()
+    before = progress.seconds - time.monotonic()
+    with _signals() as stopping:
+        while progress.step < training.steps and not _out_of_patience(progress, settings):
+            with _memory_explained(training):
+                recent.add(progress.step + 1, training.step())
+            step, last = progress.step, progress.step == training.steps
+            progress.seconds = before + time.monotonic()
+            stop = bool(world.summed([float(bool(stopping))])[0])
+            look, keep = last or step % validate_every == 0, last or stop or step % checkpoint_every == 0
+            if look or keep or step % settings.log_every == 0 or step == 1:
+                facts = recent.flush(rate(step, training.steps, settings))
+                _announce(training, reporter, facts)
+                reporter.update(step, facts)
+                if log:
+                    log.write("train", step, facts)
+            if look:
+                scores = _validated(training, validate)
+                progress.seconds = before + time.monotonic()
+                if log and scores:
+                    log.write("valid", step, scores)
+                if _better(progress, scores.get(settings.metric), settings):
+                    checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
+            if keep:
+                training.save(run)
+            if stop and not last:
+                if log:
+                    log.close()
+                reporter.close()
+                raise Interrupted(f"Stopped at step {step:,} of {training.steps:,}; all of it is saved.")
+    reporter.close()
+    if log:
+        log.close()
+    return progress
+
+
+@dataclass
+class _Recent:
+    """Steps since the last log line. Their losses stay on the device until then: reading one waits for it."""
+
+    steps: list[tuple[int, dict[str, Tensor]]] = field(default_factory=list)
+    since: float = field(default_factory=time.monotonic)
+
+    def add(self, step: int, facts: dict[str, Tensor]) -> None:
+        self.steps.append((step, facts))
+
+    def flush(self, lr: float) -> dict[str, float]:
+        losses = torch.stack([facts["loss"].float() for _, facts in self.steps]).tolist()
+        for (step, _), loss in zip(self.steps, losses, strict=True):
+            if not math.isfinite(loss):
+                raise LexigraphError(
+                    f"The loss of step {step} is {loss}. The last good checkpoint is kept; a lower train.lr, a "
+                    "longer train.warmup or train.clip may help."
+                )
+        seconds = time.monotonic() - self.since
+        tokens = sum(float(facts["tokens"]) for _, facts in self.steps)
+        facts = {
+            "loss": sum(losses) / len(losses),
+            "gradient_norm": float(self.steps[-1][1]["gradient_norm"]),
+            "lr": lr,
+            "tokens_per_second": tokens / seconds,
+            "seconds_per_step": seconds / len(self.steps),
+        }
+        self.steps, self.since = [], time.monotonic()
+        return facts
+
+
+def _announce(training: Training, reporter: Reporter, facts: dict[str, float]) -> None:
+    """After the first steps, which ran the longest batch: how much memory and time it all takes."""
+    if training.progress.step == min(training.settings.log_every, training.steps):
+        left = (training.steps - training.progress.step) * facts["seconds_per_step"]
+        reporter.say(
+            f"Peak memory {peak_memory(training.world.device):.1f} GB with the longest batch; "
+            f"about {_duration(left)} for the remaining steps."
+        )
+
+
+def _duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def _validated(training: Training, validate: Validate | None) -> dict[str, float]:
+    if validate is None:
+        return {}
+    training.network.eval()
+    with torch.no_grad(), training._autocast():
+        scores = validate(training.network)
+    training.network.train()
+    return scores
+
+
+def _better(progress: Progress, score: float | None, settings: Train) -> bool:
+    """Whether these weights are the best so far; without validation, the latest are."""
+    if score is None:
+        return True
+    sign = 1 if settings.greater_is_better else -1
+    if progress.best is None or sign * score > sign * progress.best:
+        progress.best, progress.best_step, progress.worse = score, progress.step, 0
+        return True
+    progress.worse += 1
+    return False
+
+
+def _out_of_patience(progress: Progress, settings: Train) -> bool:
+    return 0 < settings.patience <= progress.worse
+
+
+def _precision(name: str, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        name = "bf16" if device.type == "cuda" else "fp32"
+    return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[name]
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM end the run after the step that is under way; a second one ends it at once."""
+    caught: list[int] = []
+
+    def catch(number: int, frame: Any) -> None:
+        signal.signal(number, old[signal.Signals(number)])
+        caught.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    try:
+        old = {number: signal.signal(number, catch) for number in numbers}
+    except ValueError:  # not the main thread: the caller handles signals
+        yield caught
+        return
+    try:
+        yield caught
+    finally:
+        for number in numbers:
+            signal.signal(number, old[number])
+
+
+@contextmanager
+def _memory_explained(training: Training) -> Iterator[None]:
+    """Running out of memory says which batch, and what to set."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "alloc" not in str(error):
+            raise
+        rows = training.plan.batch(training.progress.step)
+        accumulate = training.settings.accumulate
+        raise LexigraphError(
+            f"Out of memory at step {training.progress.step + 1}: a batch of {len(rows)} rows of up to "
+            f"{int(rows.lengths.max())} tokens in {accumulate} part(s). Set train.accumulate={2 * accumulate} for "
+            "the same result in less memory, or a lower train.batch_tokens."
+        ) from None
+
+
+def seed_everything(seed: int, rank: int, deterministic: bool) -> None:
+    """Seed dropout apart in each process, and with `deterministic` choose kernels that repeat bit for bit."""
+    torch.manual_seed(seed + 1_000_003 * rank)
+    if deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.benchmark = False

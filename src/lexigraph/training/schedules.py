@@ -1,0 +1,53 @@
+"""How the learning rate moves, as a pure function of the step; and the optimizers that take it.
+
+With lr the peak rate, w the warm-up and i = 1, 2, … the step:
+
+    warm-up        lr · i / w                                  for i ≤ w, then
+    constant       lr
+    linear         from lr down to final_lr · lr at the last step
+    cosine         the same ends, along half a cosine
+    inverse-sqrt   lr · √(w / i): Vaswani et al.'s d^-0.5 · min(i^-0.5, i · w^-1.5) with lr = (d · w)^-0.5
+                   (renewed: i starts again every `renew` steps)
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from lexigraph.recipe import Train
+
+
+def rate(step: int, steps: int, settings: Train) -> float:
+    """The learning rate of step `step` (counted from 1) out of `steps`."""
+    warmup = max(1, settings.warmup)
+    if settings.schedule == "inverse-sqrt":
+        i = (step - 1) % settings.renew + 1 if settings.renew else step
+        return settings.lr * min(math.sqrt(warmup / i), i / warmup)
+    if step < warmup:
+        return settings.lr * step / warmup
+    if settings.schedule == "constant":
+        return settings.lr
+    done = (step - warmup) / max(1, steps - warmup)
+    share = 1 - done if settings.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
+    return settings.lr * (settings.final_lr + (1 - settings.final_lr) * share)
+
+
+def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.optim.Optimizer:
+    """The optimizer of the recipe. Weight decay falls on matrices; biases and norms are left free."""
+    trained = [p for p in network.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in trained if p.dim() >= 2], "weight_decay": settings.weight_decay},
+        {"params": [p for p in trained if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if settings.optimizer == "sgd":
+        nesterov = settings.momentum > 0
+        return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, nesterov=nesterov)
+    if settings.optimizer == "rmsprop":
+        return torch.optim.RMSprop(groups, lr=settings.lr, eps=settings.eps, momentum=settings.momentum)
+    kind = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
+    first, second = settings.betas
+    return kind(groups, lr=settings.lr, betas=(first, second), eps=settings.eps, fused=fused or None)

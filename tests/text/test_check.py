@@ -1,0 +1,224 @@
+"""Checking files: hand-counted facts, leakage between splits, guesses about the kind, and warnings."""
+
+import gzip
+import json
+import random
+
+import pytest
+
+from lexigraph.errors import LexigraphError
+from lexigraph.text import check as checking
+from lexigraph.text.check import check
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(name, content):
+        path = tmp_path / name
+        data = content if isinstance(content, bytes) else content.encode("utf-8")
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return write_file
+
+
+def only(report):
+    (facts,) = report.files.values()
+    return facts
+
+
+def test_what_a_small_file_holds_counted_by_hand(write):
+    path = write("a.txt", "the cat sat .\n\nthe dog\n \nthe cat sat .\nα b c d e")
+    facts = only(check(path, documents="blank"))
+    assert (facts.format, facts.bytes, facts.lines, facts.empty_lines) == ("text", 49, 6, 2)
+    assert (facts.records, facts.documents) == (4, 3)
+    assert facts.characters == 13 + 7 + 13 + 9
+    assert (facts.words, facts.distinct_words, facts.distinct_words_exact) == (15, 10, True)
+    assert facts.line_words == checking.Lengths(2, 4, 5, 5, longest_line=6)
+    assert facts.line_chars == checking.Lengths(7, 9, 13, 13, longest_line=1)
+    assert (facts.duplicates, facts.duplicate_share, facts.duplicates_exact) == (1, 0.25, True)
+    assert facts.scripts == {"LATIN": 28 / 29, "GREEK": 1 / 29}
+    assert facts.line_endings == {"\\n": 5}
+
+
+def test_compressed_files_are_measured_by_their_text(write):
+    facts = only(check(write("a.txt.gz", "one two\n" * 500)))
+    assert (facts.format, facts.bytes, facts.words, facts.duplicates) == ("text.gz", 4000, 1000, 499)
+
+
+def test_encoding_troubles_are_counted_and_told(write):
+    content = (
+        "\ufeffcafe\u0301 caf\u00e9\r\nlost \ufffd and \ufffd\nbell \x07 tab\there\rno\u00a0break \u2603 \u2603\n"
+    )
+    report = check(write("a.txt", content))
+    facts = only(report)
+    assert facts.byte_order_mark
+    assert facts.replacement_characters == 2
+    assert facts.control_characters == 1
+    assert facts.not_composed_lines == 1
+    assert facts.line_endings == {"\\n": 2, "\\r\\n": 1, "\\r": 1}
+    assert {name: count for _, name, count in facts.unusual} == {
+        "SNOWMAN": 2,
+        "REPLACEMENT CHARACTER": 2,
+        "NO-BREAK SPACE": 1,
+        "U+0007": 1,
+    }
+    told = "\n".join(report.warnings)
+    for part in ["U+FFFD 2 times", "control characters (1)", "not composed (NFC) in 1", "mixes line ends", "only"]:
+        assert part in told
+
+
+def test_a_clean_file_gets_no_warning(write):
+    lines = [f"Sentence number {number} has a few words in it ." for number in range(2000)]
+    assert check(write("a.txt", "\n".join(lines) + "\n")).warnings == []
+
+
+# ---- leakage ----
+
+
+def test_leakage_exact_and_but_for_case_and_punctuation(write):
+    train = write("train.txt", "The cat sat.\nA dog ran.\nDon't go!\nकी किताब\n")
+    valid = write("valid.txt", "A dog ran.\nthe cat sat\ndo n't go !\nका किताब\nnew line\n")
+    test = write("test.txt", "Nothing of it.\n")
+    report = check({"train": train, "valid": valid, "test": test})
+    by_split = {leak.split: leak for leak in report.leaks}
+    assert (by_split["valid"].records, by_split["valid"].against) == (5, "train")
+    assert by_split["valid"].exact == pytest.approx(1 / 5)
+    assert by_split["valid"].folded == pytest.approx(3 / 5)
+    assert (by_split["test"].exact, by_split["test"].folded) == (0, 0)
+    (warning,) = [warning for warning in report.warnings if "in train too" in warning]
+    assert "20.0%" in warning
+    assert "60.0%" in warning
+    assert list(report.files) == ["train", "valid", "test"]
+
+
+def test_a_held_out_text_with_another_label_is_a_leak(write):
+    train = write("train.tsv", "a good film\tpos\na bad film\tneg\nso good\tpos\nso bad\tneg\n")
+    valid = write("valid.tsv", "a good film\tneg\nother\tpos\n")
+    (leak,) = check({"train": train, "valid": valid}, columns={"text": "1", "label": "2"}).leaks
+    assert (leak.exact, leak.folded) == (0, 0.5)
+
+
+def test_repeated_held_out_lines_each_count(write):
+    train, valid = write("t.txt", "x y\n"), write("v.txt", "x y\nx y\nx y\nz\n")
+    (leak,) = check({"train": train, "valid": valid}).leaks
+    assert leak.exact == 0.75
+
+
+# ---- bounded memory ----
+
+
+def test_beyond_the_limits_counts_are_close_estimates(write, monkeypatch):
+    monkeypatch.setattr(checking, "MOST_HASHES", 4000)
+    monkeypatch.setattr(checking, "MOST_WORDS", 4000)
+    chosen = random.Random(0)
+    lines = [f"word{chosen.randrange(10**9)} w{number % 15_000}" for number in range(30_000)]
+    lines += lines[:10_000]  # 10,000 of 40,000 lines repeat; 30,000 + 15,000 distinct words
+    facts = only(check(write("a.txt", "\n".join(lines))))
+    assert not facts.duplicates_exact
+    assert not facts.distinct_words_exact
+    assert facts.duplicate_share == pytest.approx(0.25, abs=0.04)
+    assert facts.duplicates == pytest.approx(10_000, rel=0.15)
+    assert facts.distinct_words == pytest.approx(45_000, rel=0.1)
+    assert facts.words == 80_000
+
+
+def test_leaks_are_estimated_when_the_held_out_split_is_large(write, monkeypatch):
+    monkeypatch.setattr(checking, "MOST_HELD_OUT", 2000)
+    train = write("t.txt", "\n".join(f"line {number}" for number in range(0, 20_000, 4)))
+    valid = write("v.txt", "\n".join(f"line {number}" for number in range(20_000)))
+    (leak,) = check({"train": train, "valid": valid}).leaks
+    assert leak.exact == pytest.approx(0.25, abs=0.06)
+    assert leak.folded == pytest.approx(0.25, abs=0.06)
+
+
+def test_lines_of_any_length_are_measured_and_compared(write):
+    long = "word " * 30_000 + "x" * 150_000
+    facts = only(check(write("a.txt", f"short one\n{long}\nshort\n\n{long}\n{long}")))
+    assert (facts.lines, facts.records, facts.empty_lines) == (6, 5, 1)
+    assert facts.line_chars.maximum == 300_000
+    assert facts.line_chars.longest_line == 2
+    assert facts.line_words.maximum == 30_001
+    assert facts.characters == 9 + 5 + 3 * 300_000
+    assert facts.duplicates == 2
+
+
+# ---- kinds and commands ----
+
+SENTENCES = "\n".join(f"This is sentence {number} , and it ends here ." for number in range(50))
+WRAPPED = "\n".join(
+    ("lorem ipsum dolor sit amet consectetur elit sed " * 2)[: 70 + number % 5] for number in range(50)
+)
+VERSE = "\n\n".join("SPEAKER:\nBefore we proceed any further,\nhear me speak with" for _ in range(20))
+COLUMNS = "\n\n".join("the DT O\ncat NN O\nsat VB O" for _ in range(20))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind", "unit", "reason"),
+    [
+        ("a.txt", SENTENCES, "lines", "data.unit=line", "data.unit = line"),
+        ("a.txt", "\n".join(["word " * 900] * 5), "stream", "data.unit=stream", "median line is 900 words"),
+        ("a.txt", "all in one line", "stream", "data.unit=stream", "one line"),
+        ("a.txt", "a\n" + "b " * 600_000, "stream", "data.unit=stream", "Line 2 has 1,200,000 characters"),
+        ("a.txt", WRAPPED, "stream", "data.unit=stream", "wrapped at about 74 characters"),
+        ("a.txt", VERSE, "stream", "data.unit=stream", "Blank lines"),
+        ("a.txt", "ein Haus\ta house\nzwei\ttwo\n", "pairs", "train transformer", ".tsv"),
+        ("a.txt", COLUMNS, "tags", "train tagger", ".conll"),
+        ("a.tsv", "ein Haus\ta house\nzwei\ttwo\n", "pairs", 'source = "1", target = "2"', "source = field 1"),
+        ("a.tsv", "src\ttgt\nein\ta\n", "pairs", 'source = "src"', "target = field tgt"),
+        ("a.tsv", "good film\tpos\nbad\tneg\nfine\tpos\nawful\tneg\n", "labels", 'label = "2"', "labels"),
+        ("a.tsv", "1\tgood film\n0\tbad\n1\tfine\n0\tawful\n", "labels", 'text = "2"', "labels"),
+        ("a.jsonl", '{"sentence": "x y", "label": 1}\n', "labels", 'text = "sentence"', "labels"),
+        ("a.jsonl", "\n".join(['{"text": "One more ."}'] * 3), "lines", 'text = "text"', "data.unit = line"),
+        ("a.conll", COLUMNS, "tags", "train tagger", "tags"),
+    ],
+)
+def test_the_kind_is_guessed_with_a_reason_and_a_command(write, name, content, kind, unit, reason):
+    path = write(name, content)
+    report = check(path)
+    assert report.kind == kind
+    assert reason in " ".join(report.reasons)
+    assert report.command.startswith("lexigraph train ")
+    assert f"--data {path}" in report.command
+    assert unit in report.command
+
+
+def test_records_of_tables_are_counted_by_what_the_model_reads(write):
+    facts = only(check(write("a.conll", "-DOCSTART- O\n\nthe O\ncat O\n\n-DOCSTART- O\n\nshe O\n")))
+    assert (facts.records, facts.documents, facts.words, facts.line_words.maximum) == (2, 2, 3, 2)
+    facts = only(check(write("a.tsv", "source\ttarget\nein Haus\ta house\n\nja\tyes\n")))
+    assert (facts.lines, facts.empty_lines, facts.records, facts.words) == (4, 1, 2, 6)
+    assert facts.columns == {"source": "source", "target": "target"}
+    facts = only(check(write("a.conllu", "1\tGo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n")))
+    assert facts.columns == {"tokens": "form", "tags": "upos"}
+
+
+def test_the_report_as_a_table_and_as_json(write):
+    train, valid = write("my train.txt", SENTENCES), write("v.txt", "Something else .\n")
+    report = check({"train": train, "valid": valid})
+    rows = dict(report.rows())
+    assert rows["train: lines"] == "50 (0 empty)"
+    assert rows["valid: words"] == "3 (3 distinct)"
+    assert rows["valid: also in train"].startswith("0.0% exactly")
+    assert f"--data '{train}' --valid {valid}" in rows["try"]
+    read_back = json.loads(json.dumps(report.to_dict()))
+    assert read_back["files"]["train"]["records"] == 50
+    assert read_back["leaks"][0]["split"] == "valid"
+
+
+def test_chinese_is_not_measured_by_white_space_alone(write):
+    report = check(write("a.txt", "我喜欢猫。\n他喜欢狗。\n"))
+    assert only(report).scripts == {"CJK": 1.0}
+    assert any("white space" in warning for warning in report.warnings)
+
+
+def test_errors_of_the_readers_come_through(write, tmp_path):
+    for path, part in [
+        (tmp_path / "none.txt", "no such file"),
+        (write("e.txt", ""), "is empty"),
+        (write("b.txt", b"a\nb \xe9 c"), "line 2"),
+        (write("j.jsonl", '{"body": "x"}\n'), "'body'"),
+        (write("t.tsv", "a b\tc d\ne\n"), "1 field"),
+    ]:
+        with pytest.raises(LexigraphError, match=part):
+            check({"train": path})
