@@ -63,7 +63,8 @@ def train(
     """Train a recipe on a text file: raw text in, model out."""
     if out is None:
         raise UsageError("Say where the run folder goes: --out DIR.")
-    from lexigraph import api, recipe as recipes
+    from lexigraph import api
+    from lexigraph import recipe as recipes
     from lexigraph.training.loop import Interrupted
 
     try:

@@ -168,6 +168,15 @@ COLUMNS = "\n\n".join("the DT O\ncat NN O\nsat VB O" for _ in range(20))
         ("a.tsv", "src\ttgt\nein\ta\n", "pairs", 'source = "src"', "target = field tgt"),
         ("a.tsv", "good film\tpos\nbad\tneg\nfine\tpos\nawful\tneg\n", "labels", 'label = "2"', "labels"),
         ("a.tsv", "1\tgood film\n0\tbad\n1\tfine\n0\tawful\n", "labels", 'text = "2"', "labels"),
+        (
+            "a.tsv",
+            "a\t1\t*\tno go\na\t0\t\tgo on\nb\t1\t\tgo up\nc\t0\t*\tup go\n",
+            "labels",
+            'text = "4", label = "2"',
+            "",
+        ),
+        ("a.tsv", "id1\tone text\nid2\tmore text\n", "lines", 'text = "2"', "data.unit = line"),
+        ("a.tsv", "Haus\thouse\nKuh\tcow\n", "pairs", 'source = "1"', "pairs"),
         ("a.jsonl", '{"sentence": "x y", "label": 1}\n', "labels", 'text = "sentence"', "labels"),
         ("a.jsonl", "\n".join(['{"text": "One more ."}'] * 3), "lines", 'text = "text"', "data.unit = line"),
         ("a.conll", COLUMNS, "tags", "train tagger", "tags"),
@@ -181,6 +190,16 @@ def test_the_kind_is_guessed_with_a_reason_and_a_command(write, name, content, k
     assert report.command.startswith("lexigraph train ")
     assert f"--data {path}" in report.command
     assert unit in report.command
+
+
+def test_a_header_with_names_of_its_own_is_recognised_before_labels(write):
+    rows = [f"{number}\tsome words about case {number}\t{'yes' if number % 3 else 'no'}" for number in range(30)]
+    path = write("a.tsv", "\n".join(["pair\tSentence A\tverdict", *rows]))
+    facts = only(check(path))
+    assert facts.columns == {"text": "Sentence A", "label": "verdict"}
+    assert (facts.lines, facts.records, facts.empty_lines) == (31, 30, 0)
+    facts = only(check(write("b.tsv", "\n".join(rows))))
+    assert (facts.columns, facts.records) == ({"text": "2", "label": "3"}, 30)
 
 
 def test_records_of_tables_are_counted_by_what_the_model_reads(write):

@@ -12,7 +12,7 @@ Shapes: n sentences, R = n * width rows (row r belongs to sentence r // width), 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -30,18 +30,18 @@ class State:
     source: dict[str, Tensor] = field(default_factory=dict)
     width: int = 1
 
-    def expand(self, width: int) -> Self:
+    def expand(self, width: int) -> State:
         """`width` equal rows for each sentence, from a state that has one."""
         if width == 1:
             return self
         rows = {name: value.repeat_interleave(width, 0) for name, value in self.rows.items()}
         return replace(self, rows=rows, width=width)
 
-    def select(self, rows: Int[Tensor, " rows"]) -> Self:
+    def select(self, rows: Int[Tensor, " rows"]) -> State:
         """The rows in a new order, copied; rows must stay within their sentence."""
         return replace(self, rows={name: value.index_select(0, rows) for name, value in self.rows.items()})
 
-    def keep(self, sentences: Int[Tensor, " kept"]) -> Self:
+    def keep(self, sentences: Int[Tensor, " kept"]) -> State:
         """Only these sentences, with all their rows: finished ones are dropped."""
         kept = (sentences[:, None] * self.width + sentences.new_tensor(range(self.width))).flatten()
         source = {name: value.index_select(0, sentences) for name, value in self.source.items()}
@@ -57,6 +57,7 @@ class Step:
     attention: Float[Tensor, "rows source"] | None = None  # where each row looked, if it was asked for
 
 
+@runtime_checkable
 class Stepper(Protocol):
     """What search needs of a model."""
 

@@ -14,19 +14,19 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lexigraph.text.readers import MAX_CHARS, Record, Source, file_format, first_fields, pieces, read
+from lexigraph.text.readers import MAX_CHARS, Record, Source, file_format, peek, pieces, read
 
 MOST_HASHES = 1 << 24  # 128 MiB, for the training split
 MOST_HELD_OUT = 1 << 20  # 8 MiB, for each other split, and a few times as much to look them up
 MOST_WORDS = 300_000  # about 40 MiB
 BATCH = 1000  # records counted at a time
-LONG_LINE = 120  # words; sentences are seldom longer, paragraphs often
+LONG_LINE = 50  # words; sentences are seldom longer, paragraphs often
 FEW_WORDS = 10_000
 PEEK = 200  # records from which the kind of a table is guessed
 
@@ -126,7 +126,7 @@ class Report:
                     f"{leak.exact:.1%} exactly, {leak.folded:.1%} but for case and punctuation",
                 )
             )
-        return [*rows, ("kind", self.kind), ("try", self.command)]
+        return [*rows, ("kind", self.kind), ("because", " ".join(self.reasons)), ("try", self.command)]
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain dictionaries and lists."""
@@ -324,12 +324,14 @@ class _Tally:
 
     def duplicates(self) -> tuple[int, float]:
         """How many records repeat an earlier one, and their share."""
-        ordered, repeated, step = self.hashes.finish(), 0, 1 << 20
+        ordered, step = self.hashes.finish(), 1 << 20
+        distinct = min(len(ordered), 1)
         for start in range(0, len(ordered) - 1, step):  # in steps: a mask over all would cost memory
             stop = min(start + step, len(ordered) - 1)
-            repeated += int(np.count_nonzero(ordered[start:stop] == ordered[start + 1 : stop + 1]))
-        share = repeated / max(len(ordered), 1)
-        return (round(share * self.records) if self.hashes.level else repeated), share
+            distinct += int(np.count_nonzero(ordered[start:stop] != ordered[start + 1 : stop + 1]))
+        # A sample holds all copies of a line or none, so of its counts only that of distinct lines scales well.
+        repeated = max(0, self.records - (distinct << self.hashes.level))
+        return repeated, repeated / max(self.records, 1)
 
 
 _FINAL = tuple(".!?…。！？।؟")
@@ -496,20 +498,47 @@ def _as_text(value: Any) -> str:
 
 def _guess_columns(path: Path, name: str, max_chars: int) -> dict[str, str]:
     """Choose the columns of a JSON or TSV file by the names in it, or of a TSV file by what its rows look like."""
-    there = first_fields(path, name, max_chars)
+    rows = peek(path, PEEK, name, max_chars)
     for known in KNOWN_COLUMNS:
-        if set(known.values()) <= set(there):
+        if set(known.values()) <= set(rows[0]):
             return known
     if name == "json":
         return {"text": "text"}  # the reader will say which fields there are
-    if len(there) == 1:
+    return _guess_by_looks(rows)
+
+
+def _guess_by_looks(rows: list[list[str]]) -> dict[str, str]:
+    """Tell text (words with spaces between) from labels (few different words) in the first rows of a table."""
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    if width == 1:
         return {"text": "1"}
-    rows = [record.columns for record in read(path, {"1": "1", "2": "2"}, "none", max_chars, PEEK, name)]
-    for label, text in (("2", "1"), ("1", "2")):
-        values = [row[label] for row in rows]
-        if not any(" " in value for value in values) and len(set(values)) <= len(values) / 2:
-            return {"text": text, "label": label}
-    return {"source": "1", "target": "2"}
+    texts, labels = [], []
+    for place in range(width):
+        values = [row[place] if place < len(row) else "" for row in rows]
+        different = len(set(values))
+        if sum(" " in value.strip() for value in values) >= len(values) / 10:
+            texts.append(str(place + 1))
+        elif all(values) and 2 <= different <= len(values) / 2:
+            changes = sum(before != after for before, after in pairwise(values))
+            labels.append((different, -changes, str(place + 1)))  # a source in a sorted file changes seldom
+    if texts and labels:
+        text, label = int(texts[0]), int(min(labels)[2])
+        if _is_header(rows, text - 1, label - 1):
+            return {"text": rows[0][text - 1], "label": rows[0][label - 1]}
+        return {"text": str(text), "label": str(label)}
+    if len(texts) == 1:
+        return {"text": texts[0]}
+    source, target = texts[:2] or ("1", "2")
+    return {"source": source, "target": target}
+
+
+def _is_header(rows: list[list[str]], text: int, label: int) -> bool:
+    """A first row whose label no other row has, and whose text is a name rather than a sentence."""
+    rest = [row for row in rows[1:] if len(row) > max(text, label)]
+    words = sorted(len(row[text].split()) for row in rest)
+    name = len(rows[0][text].split())
+    new = rows[0][label] not in {row[label] for row in rest} and not rows[0][label].isdigit()
+    return new and len(rest) >= 10 and name <= 3 and 2 * name <= words[len(words) // 2]
 
 
 def _kind_of(names: Iterable[str]) -> str:
@@ -623,7 +652,8 @@ def _file_warnings(facts: FileFacts) -> list[str]:
     path, found = facts.path, []
     if facts.words < FEW_WORDS:
         found.append(f"{path} has only {facts.words:,} words: enough to try things out, too few to learn from.")
-    if facts.duplicate_share >= 0.05:
+    recurring = facts.format.startswith("text") and facts.kind in ("stream", "tags")  # such lines may well recur
+    if facts.duplicate_share >= 0.05 and not recurring:
         found.append(
             f"{path}: {facts.duplicate_share:.1%} of the records repeat an earlier one. "
             "Remove duplicates unless their frequency is meant."

@@ -73,7 +73,7 @@ _SYMBOL_WORD = re.compile("[%$]")
 
 def unicode(line: str) -> str:
     """Compose characters (NFC) and remove invisible ones: soft hyphen, zero-width space, word joiner, BOM."""
-    return unicodedata.normalize("NFC", _INVISIBLE.sub("", line))
+    return line if line.isascii() else unicodedata.normalize("NFC", _INVISIBLE.sub("", line))
 
 
 def contractions(line: str) -> str:
@@ -82,6 +82,8 @@ def contractions(line: str) -> str:
     >>> contractions("don't she's o'clock")
     'do nt she s o clock'
     """
+    if "'" not in line and "’" not in line:
+        return line
     return _APOSTROPHE.sub(" ", _NOT.sub(_split_not, line))
 
 
@@ -115,7 +117,7 @@ def space_symbols(line: str, symbols: str = KEPT_SYMBOLS) -> str:
     >>> space_symbols("yes,no.")
     'yes , no .'
     """
-    return re.sub(f"[{re.escape(symbols)}]", lambda match: _spaced(match, match.group()), line)
+    return _spacer(symbols)(line)
 
 
 def drop_symbols(line: str, symbols: str = KEPT_SYMBOLS, tokens: Collection[str] = (NUMBER, "<unk>")) -> str:
@@ -158,6 +160,11 @@ def _spaced(match: re.Match[str], token: str) -> str:
     before = match.string[match.start() - 1 : match.start()]
     after = match.string[match.end() : match.end() + 1]
     return f"{' ' if before and not before.isspace() else ''}{token}{' ' if after and not after.isspace() else ''}"
+
+
+def _spacer(symbols: str) -> Callable[[str], str]:
+    symbol = re.compile(f"[{re.escape(symbols)}]")
+    return lambda line: symbol.sub(lambda match: _spaced(match, match.group()), line)
 
 
 class _SymbolTable(dict[int, str]):
@@ -217,7 +224,7 @@ RULES: dict[str, Rule] = {
         lambda settings: percent_dollar, "% → percent, $ → dollar", ("space_symbols", "drop_symbols"), _GONE
     ),
     "space_symbols": Rule(
-        lambda settings: lambda line: space_symbols(line, settings.symbols),
+        lambda settings: _spacer(settings.symbols),
         "spaces around the symbols that stay",
         ("whitespace",),
         "white space is put in order last",

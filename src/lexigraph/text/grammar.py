@@ -83,6 +83,7 @@ class Prepositional:
 
 
 Subject = Pronoun | NounPhrase | Pair
+TELLING, ORDERING = ("statement", "question"), ("command", "request")  # the moods
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +270,9 @@ def statement(clause: Clause) -> str:
 
 def predicate(clause: Clause, agreement: str) -> list[str]:
     first, rest = inflected(clause, agreement, clause.negative)
-    words = [first, "not"] if clause.negative else [first]
+    words = [first]
+    if clause.negative:
+        words = ["cannot"] if first == "can" else [first, "not"]
     if rest:
         words.append(rest)
     return words + after_verb(clause)
@@ -330,6 +333,37 @@ def realise(clause: Clause) -> str:
     text = MOODS[clause.mood](clause)
     asks = clause.mood == "question" or (clause.mood == "request" and clause.modal)
     return f"{text[0].upper()}{text[1:]} {'?' if asks else '.'}"
+
+
+# --- What goes together --------------------------------------------------------------------------------------
+
+CONJUNCTIONS = {word: tuple(rule.split(", ")) for word, rule in lexicon.CONJUNCTIONS.items()}
+
+
+def sound(clause: Clause) -> bool:
+    """Whether the features of a clause go together: what every edit must leave true."""
+    progressive = "progressive" in clause.aspect
+    if progressive and clause.frame.tags & {"state", "point"}:
+        return False  # "she is knowing him"
+    if clause.passive and progressive and (clause.tense == "future" or "perfect" in clause.aspect):
+        return False  # "it will be being eaten"
+    if clause.tense == "future" and "perfect" in clause.aspect:
+        return False
+    if any(same_person(clause.subject, phrase) for phrase in clause.objects):
+        return False  # "I helped us"
+    if clause.fronted and clause.mood != "statement":
+        return False
+    if clause.conjunction and clause.tense not in CONJUNCTIONS[clause.conjunction][2]:
+        return False  # "she left if it rains"
+    key = "modal" if clause.modal else f"{clause.tense} {clause.aspect}"
+    return clause.time is None or ("command" if clause.mood in ORDERING else key) in clause.time.fits
+
+
+def same_person(subject: Subject | None, other: Subject) -> bool:
+    """Whether both include the speaker, or both the hearer."""
+    if isinstance(subject, Pair):
+        return same_person(subject.second, other)
+    return isinstance(subject, Pronoun) and isinstance(other, Pronoun) and subject.person == other.person < 3
 
 
 # --- Drawing: noun phrases ---------------------------------------------------------------------------------
@@ -400,13 +434,6 @@ def draw_indefinite(rng: random.Random, pool: Sequence[Noun]) -> NounPhrase:
     return NounPhrase(phrase.noun, phrase.plural, determiner, phrase.adjective)
 
 
-def same_person(subject: Subject | None, other: Subject) -> bool:
-    """Whether both include the speaker, or both the hearer."""
-    if isinstance(subject, Pair):
-        return same_person(subject.second, other)
-    return isinstance(subject, Pronoun) and isinstance(other, Pronoun) and subject.person == other.person < 3
-
-
 # --- Drawing: clauses --------------------------------------------------------------------------------------
 
 PAST, PRESENT, FUTURE = ("past", "simple"), ("present", "simple"), ("future", "simple")
@@ -448,11 +475,13 @@ def compose(
     """A clause of an entry of the pool; a `bare` one has no adjuncts, as in embedded clauses."""
     verb, frame = pick(rng, pool)
     tags, kind = frame.tags, frame.kind
-    drawn, aspect = when or (PRESENT if modal or mood in ("command", "request") else pick(rng, tenses(tags)))
+    drawn, aspect = when or (PRESENT if modal or mood in ORDERING else pick(rng, tenses(tags)))
     tense = tense or drawn
     if subject is None and kind != "existential":
         subject = draw_subject(rng, frame)
-    modified = 0.15 if kind == "transitive" and not bare else 0.0
+    if bare and isinstance(subject, NounPhrase) and subject.determiner is DETERMINER["that"]:
+        subject = replace(subject, determiner=DETERMINER["the"])  # not "she said that that man left"
+    modified = 0.15 if kind == "transitive" and not bare and "bound" not in tags else 0.0
     if kind == "existential":
         objects: tuple[NounPhrase | Pronoun, ...] = (draw_indefinite(rng, frame.objects[0]),)
     else:
@@ -460,16 +489,19 @@ def compose(
     predicate = pick(rng, frame.predicates) if frame.predicates else ""
     if predicate and rng.random() < 0.5 and predicate not in ABSOLUTE:
         features["degree"] = pick(rng, ROLE_ADJECTIVES if kind == "role" else DEGREES)
-    if kind == "ditransitive" and not isinstance(objects[1], NounPhrase):
-        objects = (objects[0], draw_phrase(rng, frame.objects[1]))
+    if kind == "ditransitive":  # neither "gave him it" nor "gave her her book"
+        thing = draw_phrase(rng, frame.objects[1])
+        clash = objects[0] is SHE and thing.determiner is DETERMINER["her"]
+        objects = (objects[0], replace(thing, determiner=DETERMINER["the"]) if clash else thing)
     if not bare and ("state" not in tags or "passing" in tags):
         manners = MANNERS.get(next((tag for tag in tags if tag in MANNERS), ""))
         if manners and rng.random() < 0.25:
             features["manner"] = pick(rng, manners)
-        if rng.random() < 0.35 and ("place" in tags or "outdoors" in tags):
+        located = isinstance(subject, NounPhrase) and subject.modifier  # "the man in the garden sat in the barn"
+        if rng.random() < 0.35 and not located and ("place" in tags or "outdoors" in tags):
             features["place"] = draw_place(rng, "at", ANYWHERE if "place" in tags else OUTDOORS)
         if rng.random() < 0.35:
-            key = "command" if mood in ("command", "request") else "modal" if modal else f"{tense} {aspect}"
+            key = "command" if mood in ORDERING else "modal" if modal else f"{tense} {aspect}"
             times = (TIMES_FOR if "daily" in tags else OCCASIONS)[key]
             features["time"] = pick(rng, times) if times else None
     return Clause(
@@ -515,7 +547,6 @@ TELLINGS = {
     "event": (*entries("intransitive", "event"), *ENTRIES["weather"]),
 }
 MODALS = tuple(lexicon.MODALS.split())
-CONJUNCTIONS = {word: tuple(rule.split(", ")) for word, rule in lexicon.CONJUNCTIONS.items()}
 
 
 @cache
@@ -548,6 +579,10 @@ def draw_coordinated(rng: random.Random, construction: str) -> Clause:
         first, second = second, first
     pair = Pair(first, I if rng.random() < 0.15 else second)
     return compose(rng, construction, entries(EVENTS, personal=True), pair)
+
+
+def draw_ditransitive(rng: random.Random, construction: str) -> Clause:
+    return compose(rng, construction, ENTRIES[construction], dative=rng.random() < 0.5)
 
 
 def draw_modal(rng: random.Random, construction: str) -> Clause:
@@ -650,10 +685,6 @@ class Construction:
         return self.rule(rng, self.name)
 
 
-def draw_ditransitive(rng: random.Random, construction: str) -> Clause:
-    return compose(rng, construction, ENTRIES[construction], dative=rng.random() < 0.5)
-
-
 CONSTRUCTIONS: dict[str, Construction] = {
     name: Construction(name, description, rule)
     for name, description, rule in (
@@ -687,8 +718,13 @@ CONSTRUCTIONS: dict[str, Construction] = {
 # --- Held-out combinations of a word and a construction ----------------------------------------------------
 
 
+SPLITS = ("train", "test")
+
+
 def head_word(clause: Clause) -> str:
-    """The word that says most of the clause: its verb or, with `be`, the predicate."""
+    """The word that says most: the verb, with `be` the predicate, in `she tried to open it` the verb `open`."""
+    if clause.complement:
+        return head_word(clause.complement)
     if clause.verb is not BE:
         return clause.verb.base
     if isinstance(clause.predicate, Noun):
@@ -698,14 +734,14 @@ def head_word(clause: Clause) -> str:
 
 @cache
 def held_out(trait: str, word: str) -> bool:
-    return crc32(f"{trait} {word}".encode()) % 12 == 0
+    return crc32(f"{trait}+{word}".encode()) % 10 == 0  # leaves two words or more of each construction to test
 
 
 def split_of(clause: Clause) -> str:
-    """ "test" if its head word together with its construction, mood, polarity or voice is held out of "train".
+    """Which split a clause belongs to: "test" if its head word is held out with one of its traits, else "train".
 
-    So `train` has every word and every construction, but not, for example, a negative `whisper` or a passive `feed`.
-    Words of embedded clauses do not count.
+    Traits are the construction, the mood, negation and the passive. So the training split has every word and every
+    construction, but never a negative `buy` or a passive `warn`. Words of other embedded clauses do not count.
     """
     traits = [clause.construction]
     if clause.mood != "statement":
@@ -719,9 +755,6 @@ def split_of(clause: Clause) -> str:
 
 
 # --- The corpus --------------------------------------------------------------------------------------------
-
-
-SPLITS = ("train", "test")
 
 
 def known(kind: str, name: str, names: Iterable[str]) -> str:
@@ -771,27 +804,6 @@ def count_distinct(construction: str, draws: int = 5000, seed: int = 0) -> int:
 
 # --- Edits: the same clause with another feature, or None where English does not allow it -------------------
 
-Setter = Callable[[Clause], "Clause | None"]
-
-
-def sound(clause: Clause) -> bool:
-    """Whether the features of a clause go together: what every edit must leave true."""
-    progressive = "progressive" in clause.aspect
-    if progressive and clause.frame.tags & {"state", "point"}:
-        return False  # "she is knowing him"
-    if clause.passive and progressive and (clause.tense == "future" or "perfect" in clause.aspect):
-        return False  # "it will be being eaten"
-    if clause.tense == "future" and "perfect" in clause.aspect:
-        return False
-    if any(same_person(clause.subject, phrase) for phrase in clause.objects):
-        return False  # "I helped us"
-    if clause.fronted and clause.mood != "statement":
-        return False
-    if clause.conjunction and clause.tense not in CONJUNCTIONS[clause.conjunction][2]:
-        return False  # "she left if it rains"
-    key = "modal" if clause.modal else f"{clause.tense} {clause.aspect}"
-    return clause.time is None or ("command" if clause.mood in ORDERING else key) in clause.time.fits
-
 
 def changed(clause: Clause, **features: Any) -> Clause | None:
     """The clause with these features, if they go together."""
@@ -802,7 +814,17 @@ def changed(clause: Clause, **features: Any) -> Clause | None:
 def with_subject(clause: Clause, pronoun: Pronoun) -> Clause | None:
     """Another subject; only where a person can be the doer, and one is named."""
     named = clause.subject not in (None, WHO, IT) and not clause.passive and clause.mood in TELLING
-    return changed(clause, subject=pronoun) if named and clause.frame.personal else None
+    return with_doer(clause, pronoun) if named and clause.frame.personal else None
+
+
+def with_doer(clause: Clause, subject: Subject) -> Clause | None:
+    """Another subject, and with it the pronoun that takes it up again (`he left because he was tired`)."""
+    again = clause.subordinate.subject if clause.subordinate else None
+    if clause.subordinate and again == pronoun_for(clause.subject):
+        pronoun = pronoun_for(subject)
+        follows = pronoun and replace(clause.subordinate, subject=pronoun)
+        return changed(clause, subject=subject, subordinate=follows) if follows else None
+    return changed(clause, subject=subject) if again is None or again != pronoun_for(subject) else None
 
 
 def with_number(clause: Clause, plural: bool) -> Clause | None:
@@ -810,27 +832,21 @@ def with_number(clause: Clause, plural: bool) -> Clause | None:
     subject = clause.surface_subject
     if not isinstance(subject, NounPhrase) or not subject.noun.plural:
         return None
-    subject = replace(subject, plural=plural)
-    if subject.determiner and not subject.determiner.singular:
-        return None
-    if subject is not clause.subject and (clause.passive or clause.frame.kind == "existential"):
-        at = len(clause.objects) - 1 if clause.dative else 0
-        return changed(clause, objects=(*clause.objects[:at], subject, *clause.objects[at + 1 :]))
-    return changed(clause, subject=subject)
+    other = replace(subject, plural=plural)
+    if subject is clause.subject:
+        return with_doer(clause, other)
+    return changed(clause, objects=tuple(other if phrase is subject else phrase for phrase in clause.objects))
 
 
 def with_tense(clause: Clause, tense: str) -> Clause | None:
     """Another tense, also in the clauses below; not with a modal, and only where the time adverbial fits."""
     if clause.modal or clause.mood not in TELLING:
         return None
-    features: dict[str, Any] = {"tense": tense}
-    for part in ("complement", "subordinate"):
-        embedded = getattr(clause, part)
-        if embedded:
-            features[part] = changed(embedded, tense=below(tense))
-            if features[part] is None:
-                return None
-    return changed(clause, **features)
+    part = "complement" if clause.frame.kind == "reported" else "subordinate" if clause.subordinate else ""
+    if not part:
+        return changed(clause, tense=tense)
+    embedded = changed(getattr(clause, part), tense=below(tense))
+    return changed(clause, tense=tense, **{part: embedded}) if embedded else None
 
 
 def with_aspect(clause: Clause, aspect: str) -> Clause | None:
@@ -877,7 +893,7 @@ def with_fronting(clause: Clause, fronted: bool) -> Clause | None:
 def with_voice(clause: Clause, passive: bool) -> Clause | None:
     """Active or passive; the doer must be named."""
     fits = clause.frame.kind == "transitive" and "active" not in clause.frame.tags and clause.mood in TELLING
-    named = clause.subject not in (None, WHO) and not clause.asked and clause.manner == ""
+    named = clause.subject not in (None, WHO) and not clause.asked
     return changed(clause, passive=passive) if fits and named else None
 
 
@@ -889,7 +905,7 @@ def with_dative(clause: Clause, dative: bool) -> Clause | None:
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of one feature: `apply` makes it, `undo` takes it back.
+    """A change of one feature: calling it makes the change, `undo` takes it back.
 
     Both give None for a clause that is not in the state to start from, or where the result would not be English:
     a time adverbial that does not fit the new tense, a progressive of `know`, a passive of `sleep`.
@@ -897,19 +913,18 @@ class Edit:
 
     name: str
     description: str
-    before: Setter
-    after: Setter
+    before: Callable[[Clause], Clause | None]
+    after: Callable[[Clause], Clause | None]
 
-    def apply(self, clause: Clause) -> Clause | None:
+    def __call__(self, clause: Clause) -> Clause | None:
         return self.after(clause) if self.before(clause) == clause else None
 
     def undo(self, clause: Clause) -> Clause | None:
         return self.before(clause) if self.after(clause) == clause else None
 
 
-TELLING, ORDERING = ("statement", "question"), ("command", "request")
-
 NEGATING = ({"negative": False}, {"negative": True})
+COULD_YOU = {"mood": "request", "modal": "could"}
 ASKING = ({"mood": "statement"}, {"mood": "question"})
 
 EDITS: dict[str, Edit] = {
@@ -933,13 +948,7 @@ EDITS: dict[str, Edit] = {
         ("ask-auxiliary", "He is here . Is he here ?", partial(with_mood, auxiliary=True), *ASKING),
         ("ask-do", "He sang . Did he sing ?", partial(with_mood, auxiliary=False), *ASKING),
         ("please", "Sit . Please sit .", with_order, {"mood": "command"}, {"mood": "request"}),
-        (
-            "could-you",
-            "Sit . Could you sit ?",
-            with_order,
-            {"mood": "command"},
-            {"mood": "request", "modal": "could"},
-        ),
+        ("could-you", "Sit . Could you sit ?", with_order, {"mood": "command"}, COULD_YOU),
         ("do-not", "Sit . Do not sit .", with_order, {"mood": "command"}, {"mood": "command", "negative": True}),
         ("fronting", "She sang today . Today she sang .", with_fronting, {"fronted": False}, {"fronted": True}),
         ("passive", "He ate it . It was eaten by him .", with_voice, {"passive": False}, {"passive": True}),
@@ -1021,7 +1030,7 @@ def draw_nested(rng: random.Random, pool: Sequence[Noun], depth: int) -> NounPhr
         phrase = replace(phrase, adjective=pick(rng, lexicon.ADJECTIVES_OF[noun]))
     if depth == 0:
         return phrase
-    if depth == 1 and rng.random() < 0.3:
+    if depth == 1 and rng.random() < 0.3 and relatives_of(noun):
         return replace(phrase, relative=draw_relative(rng, noun))
     options = lexicon.MODIFIERS_OF[noun]
     if depth > 1:  # what stands behind must bear a modifier itself

@@ -114,7 +114,8 @@ ADJECTIVES = {
     "adult": "young old tall kind quiet polite friendly tired hungry elegant nervous cheerful lonely",
     "worker": "young old tall clever kind brave honest famous tired friendly proud patient careful busy",
     "kin": "young old clever kind brave funny shy gentle cheerful",
-    "animal": "small big old young black white brown hungry wild lazy noisy thirsty",
+    "animal": "small big old young black white brown hungry lazy noisy thirsty",
+    "wild": "small big old young hungry noisy thirsty wild",
     "food": "fresh small big delicious",
     "fruit": "fresh small big ripe sweet",
     "dish": "fresh delicious simple warm",
@@ -127,12 +128,12 @@ ADJECTIVES = {
     "portable": "empty heavy old small big wooden red blue green yellow",
     "storage": "empty old big wooden dusty narrow",
     "dishware": "old new clean dirty small big expensive blue white",
-    "small": "old new tiny shiny broken expensive black red strange",
-    "large": "old new heavy broken red expensive dusty",
+    "small": "old new tiny shiny expensive black red strange",
+    "large": "old new heavy red expensive dusty",
     "furniture": "old new wooden heavy comfortable low broken",
     "opening": "old heavy narrow wooden green big white",
     "clothing": "old new warm red blue green black white dirty clean wet elegant",
-    "instrument": "old new expensive broken beautiful",
+    "instrument": "old new expensive beautiful",
     "vehicle": "old new slow fast red blue yellow dirty expensive",
     "plant": "old small beautiful tall wild dry",
     "idea": "strange new important simple difficult clever",
@@ -144,9 +145,11 @@ ADJECTIVES = {
 # --- Prepositional modifiers: head | preposition | its noun -----------------------------------------------
 
 MODIFIERS = """
-    child adult worker beast          | from  | settlement
+    child adult worker                | from  | settlement
+    beast                             | from  | village valley forest farm
     child adult worker                | with  | clothing instrument portable umbrella camera lantern
-    child adult worker animal         | near  | opening tree bush landmark
+    child adult worker                | near  | opening tree bush landmark
+    animal                            | near  | tree bush landmark
     child adult worker animal         | in    | garden courtyard park
     child adult                       | behind| opening tree bench
     key                               | to    | opening storage suitcase garage cottage
@@ -158,7 +161,7 @@ MODIFIERS = """
     food dish drink                   | from  | market farm
     bread cake pie cookie             | from  | bakery
     idea                              | in    | book letter report article
-    storage furniture opening         | in    | room
+    storage furniture door window     | in    | room
     vehicle                           | near  | building bridge gate
     plant                             | near  | opening river lake bench fountain
     site                              | near  | landmark
@@ -240,6 +243,7 @@ VERBS = """
 #   state    it lasts: no progressive, no adverbials, no order       point    over at once: no progressive
 #   place, outdoors    it happens somewhere ("in the garden")    calm, pace, glad, still, loud    manners that fit
 #   active   has no passive                         event    something that other things wait for
+#   bound    the object is in the hands of the doer: not "she wore the hat in the box"
 
 FRAMES = {
     "intransitive": """
@@ -248,9 +252,11 @@ FRAMES = {
         human           | wait sit stand kneel                      | | told daily place still
         human           | sleep rest                                | | told daily place
         human           | shout laugh cry argue                     | | daily place loud
-        human           | whisper pray listen                       | | told daily place still
+        human           | pray listen                               | | told daily place still
+        human           | whisper                                   | | told daily place
         human           | smile sneeze cough yawn tremble hesitate  | |
-        human           | arrive leave                              | | told point event
+        human           | leave                                     | | told point event
+        human           | arrive                                    | | point event
         human           | faint disappear                           | | point
         human           | hide                                      | | told place
         human beast     | jump run                                  | | told daily outdoors
@@ -289,7 +295,7 @@ FRAMES = {
         human  | repair                        | vehicle furniture clock radio camera umbrella instrument | told calm
         human  | clean                         | room furniture dishware vehicle opening carpet | told daily calm
         human  | break                         | dishware mirror lamp clock camera window | point
-        human  | carry hold                    | object instrument     | told calm
+        human  | carry hold                    | object instrument     | told calm bound
         human  | find lose                     | small clothing text umbrella radio dogs cats pony goat  | point
         human  | buy sell borrow               | goods furniture bicycle tractor wagon car | told
         human  | steal                         | goods bicycle car   |
@@ -299,9 +305,9 @@ FRAMES = {
         human  | want need                     | goods furniture food dish drink | state active
         human  | like love hate                | clothing food dish drink music tale animal | state active
         human  | own                           | vehicle horses dogs cats cow goat building instrument | state active
-        human  | wear                          | clothing ring         | told
-        human  | wash                          | clothing dishware vehicle dogs window | told daily calm
-        human  | fold                          | shirt dress sweater skirt apron scarf letter newspaper | told calm
+        human  | wear                          | clothing ring         | told bound
+        human  | wash                          | clothing dishware car truck bus van dogs window | told daily bound
+        human  | fold                          | shirt dress sweater skirt scarf newspaper | told calm bound
         human  | sew                           | shirt dress skirt apron coat | calm
         human  | play                          | instrument            | told daily place glad
         human  | sing hum                      | music                 | told daily place glad
@@ -316,7 +322,7 @@ FRAMES = {
         human  | drive                         | car truck bus van tractor train | told daily calm
         human  | park                          | car truck van bus     | told calm
         human  | explain discuss               | idea                  | told calm
-        human  | understand know               | idea tale             | state
+        human  | understand know               | plan rule answer problem lesson tale | state
         human  | remember forget               | idea tale music       | point
         human  | ignore                        | rule question mistake human | told
         human  | enter                         | room building         | told point pace
@@ -392,7 +398,8 @@ QUALITIES = """
     human           | hungry tired happy sad angry busy ready late sick careful quiet nervous proud calm | passing
     human           | cheerful lonely curious afraid thirsty patient honest kind                         | passing
     animal          | hungry tired thirsty quiet calm sick                                               | passing
-    food dish       | cold warm fresh delicious ready hot                                                | passing
+    food dish       | fresh delicious                                                                    | passing
+    cake pie sandwich potato egg sausage pancake dish | cold warm hot ready                              | passing
     drink           | cold warm fresh                                                                    | passing
     tea coffee      | hot strong sweet                                                                   | passing
     portable storage| empty full heavy dirty dusty                                                       |
@@ -413,16 +420,19 @@ COMMANDABLE = "careful quiet ready patient honest kind calm cheerful"  # "Be car
 
 ROLE_SUBJECTS = "adult kin"
 ROLES = "worker"  # "She was a famous singer ."
-ROLE_ADJECTIVES = "good famous clever honest excellent young patient terrible careful popular"
+ROLE_ADJECTIVES = "good famous clever honest excellent modest patient terrible careful popular"
 
 LOCATIONS = """
     small dishware text food | on   | surface
     small dishware text clothing | in | box_like
     food                     | in   | basket_like
     portable large furniture | near | opening furniture
-    human animal             | near | opening tree bush landmark
+    human dogs cats          | near | opening tree bush
+    human animal             | near | tree bush landmark
     vehicle                  | near | building bridge gate
-    human animal portable    | at   | site
+    human                    | at   | site
+    animal                   | at   | garden park courtyard barn farm forest valley village hill
+    portable                 | at   | room garden station
     drink                    | in   | cup bowl glass jar pot bottle
     soup rice salad          | in   | bowl pot
     bread cheese             | on   | table plate shelf
@@ -449,7 +459,7 @@ TIMES = {
         in the morning, in the evening, after lunch, before dinner, after breakfast""",
     "past simple, future simple, modal": "at noon",
     "past simple, present progressive, future simple, present perfect, modal, command": "today",
-    "present perfect": "this week, since Monday",
+    "present perfect": "this week",
     "past perfect": "by then, before noon",
     "future simple, modal, command": "tonight",
     "command": "now, tomorrow",

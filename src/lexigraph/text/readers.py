@@ -133,15 +133,18 @@ def read_lines(path: str | Path, max_chars: int = MAX_CHARS) -> Iterator[str]:
     return (line for _, lines in blocks for line in lines if line and not line.isspace())
 
 
-def first_fields(path: str | Path, format: str | None = None, max_chars: int = MAX_CHARS) -> list[str]:
-    """Give the fields of a file's first record: the keys of a JSON object, or the first row of a TSV file."""
+def peek(path: str | Path, rows: int, format: str | None = None, max_chars: int = MAX_CHARS) -> list[list[str]]:
+    """Give the first rows of a TSV file, or the keys of the first objects of a JSON file."""
     source = Source(path)
     kind = _known_format(format) if format else file_format(source.path)
     if kind not in ("json", "tsv"):
-        raise UsageError(f"{path}: a {kind} file has no named fields.")
-    numbered = ((n, line) for first, lines in _line_blocks(source, max_chars) for n, line in enumerate(lines, first))
-    number, line = next((number, line) for number, line in numbered if line and not line.isspace())
-    return list(_json_object(source.path, number, line)) if kind == "json" else line.split("\t")
+        raise UsageError(f"{path}: a {kind} file has neither rows nor keys.")
+    blocks = _line_blocks(source, max_chars)
+    numbered = ((number, line) for first, lines in blocks for number, line in enumerate(lines, first))
+    filled = islice(((number, line) for number, line in numbered if line and not line.isspace()), rows)
+    if kind == "tsv":
+        return [line.split("\t") for _, line in filled]
+    return [list(_json_object(source.path, number, line)) for number, line in filled]
 
 
 def file_format(path: str | Path) -> str:
@@ -398,10 +401,13 @@ def _line_blocks(source: Source, max_chars: int) -> Iterator[tuple[int, list[str
 
 
 def _refuse_length(path: Path, line: int, length: int, at_least: bool) -> NoReturn:
+    if path.name.lower().removesuffix(".gz").removesuffix(".xz").endswith(".json"):
+        otherwise = "if the whole file is one JSON value, write one object per line"
+    else:
+        otherwise = 'if the file is running text, set data.unit = "stream"'
     raise LexigraphError(
         f"{path}, line {line}: the line is {'at least ' if at_least else ''}{length:,} characters long, which is "
-        "over the limit. If lines of this length are meant, set data.max_chars higher; if the file is running "
-        'text, set data.unit = "stream".'
+        f"over the limit. If lines of this length are meant, set data.max_chars higher; {otherwise}."
     )
 
 

@@ -135,11 +135,10 @@ class Tokenizer:
         """
         if dropout and (self.kind != "bpe" or not 0 <= dropout <= 1):
             raise UsageError(f"Dropout is a probability, for kind 'bpe'; here it is {dropout} for {self.kind!r}.")
-        if alpha is not None and self.kind not in ("unigram", "sentencepiece"):
-            raise UsageError(f"Sampling with alpha is for unigram models; this tokenizer is of kind {self.kind!r}.")
+        if alpha is not None and (self.kind not in ("unigram", "sentencepiece") or alpha < 0):
+            raise UsageError(f"Alpha is at least 0, for unigram models; here it is {alpha} for {self.kind!r}.")
         if not dropout and alpha is None:
             return self.encode_flat([text])[0].tolist()
-        _check_unicode(text)
         rng = random.Random(seed)
         ids: list[int] = []
         for word in _split(self._hf, text):
@@ -408,10 +407,12 @@ def _numbered(pieces: Iterable[str]) -> dict[str, int]:
 
 def _lines(source: Any) -> Iterator[str]:
     """The lines of files or of texts, their ends kept; a very long one comes in parts."""
-    items: Any = [source] if isinstance(source, str | os.PathLike) else source
-    if isinstance(items, list | tuple) and all(map(_names_a_file, items)):
-        items = chain.from_iterable(map(readers.read_text, items))
-    for text in items:
+    texts: Any = source
+    if isinstance(source, str | os.PathLike):
+        texts = readers.read_text(Path(source))
+    elif isinstance(source, list | tuple) and all(map(_names_a_file, source)):
+        texts = chain.from_iterable(map(readers.read_text, source))
+    for text in texts:
         _check_unicode(text)
         for piece in readers.pieces([text]):
             yield from piece.splitlines(keepends=True)
@@ -465,6 +466,7 @@ def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _normalised(shell: hf.Tokenizer, text: str) -> str:
+    _check_unicode(text)
     return text if shell.normalizer is None else shell.normalizer.normalize_str(text)
 
 
@@ -473,7 +475,6 @@ def _split(shell: hf.Tokenizer, text: str) -> list[str]:
 
 
 def _codes(text: str) -> np.ndarray:
-    _check_unicode(text)
     return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
