@@ -6,7 +6,8 @@ model = train("gpt", data="my.txt", out="runs/gpt", set={"train.steps": 500})
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,16 @@ def train(
     folder = Path(out)
     files = {"data.train": data, "data.valid": valid, "data.test": test}
     changes = {key: str(file) for key, file in files.items() if file is not None} | dict(set or {})
+    if folder.name in ("", ".."):
+        raise UsageError(f"{out} has no name of its own: choose a folder that a run can be renamed to.")
     if recipe is None and not resume:
         raise UsageError("Say which recipe to train; `lexigraph recipes` lists them.")
-    asked = None if recipe is None else _inherit(recipes.read(recipe, changes, tiny=tiny), start)
-    device = asked.train.device if asked else "auto"
+    if recipe is None and not folder.exists():
+        raise LexigraphError(f"There is no run in {folder} to resume.")
+    if recipe is None:  # as it was started, but for `changes`, which are then refused by name
+        recipe, start, tiny = Run.open(folder).path / "recipe.toml", None, False
+    asked = _inherit(recipes.read(recipe, changes, tiny=tiny), start)
+    device = asked.train.device
     with join(device) as world:
         reporter = Reporter(0, quiet=quiet or not world.first)
         if resume and folder.exists():
@@ -72,8 +79,6 @@ def train(
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
                 return load(folder, device)
         else:
-            if asked is None:
-                raise LexigraphError(f"There is no run in {folder} to resume.")
             if world.first:
                 _prepare(folder, asked, start, reporter)
             world.barrier()
@@ -93,9 +98,7 @@ def _inherit(recipe: Recipe, start: str | Path | None) -> Recipe:
     return dataclasses.replace(recipe, model=old.model, tokenizer=old.tokenizer)
 
 
-def _refuse_changes(run: Run, asked: Recipe | None) -> None:
-    if asked is None:
-        return
+def _refuse_changes(run: Run, asked: Recipe) -> None:
     if changed := list(recipes.differences(run.recipe(), asked)):
         raise LexigraphError(f"{run.path} was started with another recipe, which differs: {'; '.join(changed)}.")
 
@@ -105,10 +108,7 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "holds a run already" if (folder / "config.json").exists() else "exists and is not empty"
         raise LexigraphError(f"{folder} {what}: choose another --out, or --resume to go on with it.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if folder.exists():
-        folder.rmdir()
-    with replacing(folder) as temporary:
+    with _parents(folder), replacing(folder) as temporary:
         temporary.mkdir()
         run = Run(temporary)
         if start is None:
@@ -123,6 +123,22 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         run.write("recipe.toml", recipe.toml())
         config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "labels": {}}
         run.write("config.json", config | {"abilities": list(network.abilities), "from": str(start or "")})
+
+
+@contextmanager
+def _parents(folder: Path) -> Iterator[None]:
+    """Make the folders above `folder`; those that were not there go again if the block fails."""
+    made = [parent for parent in folder.parents if not parent.exists()]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException as error:
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()
+        if isinstance(error, OSError):
+            raise LexigraphError(f"The run folder {folder} cannot be made: {error}.") from None
+        raise
 
 
 def _plan(network: Any, shard: Shard, recipe: Recipe) -> Plan:
@@ -148,6 +164,8 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     settings = recipe.train
     tokenizer = Tokenizer.load(run.path / "tokenizer.json")
     shards = corpus.shards(run.path / "tokens")
+    if "train" not in shards:
+        raise LexigraphError(f"The run folder {run.path} is incomplete: its tokens are missing.")
     seed_everything(settings.seed, 0, settings.deterministic)  # the same first weights in every process
     network = build(recipe, tokenizer)
     if origin := run.config().get("from"):
@@ -157,8 +175,7 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     steps = min(settings.steps, math.ceil(settings.epochs * plan.epoch_steps)) if settings.epochs else settings.steps
 
     def fetch(spans: Spans) -> dict[str, Any]:
-        rows = zip(spans.starts, spans.lengths, strict=True)
-        return {"text": [shards["train"].take(start, length) for start, length in rows]}
+        return {"text": shards["train"].take(spans)}
 
     reporter.total = steps
     reporter.say(_overview(recipe, network, tokenizer, plan, steps, world))

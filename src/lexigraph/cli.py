@@ -326,10 +326,10 @@ def _lines(texts: list[str] | None, file: str | None = None) -> Iterator[str]:
     if texts:
         yield from texts
     elif file:
-        from lexigraph.text.corpus import find
+        from lexigraph.text.corpus import find, text_of
         from lexigraph.text.readers import read
 
-        yield from (record.columns["text"] for record in read(find(file)))
+        yield from (text_of(record, file) for record in read(find(file)))
     else:
         if sys.stdin.isatty():
             _tell("Reading texts from standard input, one a line; end with Ctrl-D.")
@@ -376,4 +376,9 @@ def main() -> NoReturn:
     except BrokenPipeError:  # the reader of a pipe had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
+    except OSError as error:  # a full disk, a folder that may not be written to
+        if debug:
+            raise
+        _tell(f"lexigraph: {error}")
+        raise SystemExit(1) from None
     raise SystemExit(0)

@@ -63,7 +63,7 @@ class Train:
     seed: int = 0
     optimizer: Literal["sgd", "rmsprop", "adam", "adamw"] = "adamw"
     lr: float = 1e-3
-    betas: tuple[float, ...] = (0.9, 0.95)
+    betas: tuple[float, float] = (0.9, 0.95)
     eps: float = 1e-8
     momentum: float = 0.0  # sgd (Nesterov) and rmsprop
     weight_decay: float = 0.0  # matrices only, never biases, norms or embeddings of positions
@@ -106,6 +106,20 @@ class Expected:
 
 
 SECTIONS: dict[str, type] = {"data": Data, "tokenizer": Tokenizer, "train": Train, "eval": Eval}
+LEAST = {  # numbers below these make no sense
+    "data.window": 0,
+    "data.sentences": 1,
+    "train.steps": 1,
+    "train.batch_tokens": 1,
+    "train.accumulate": 1,
+    "train.seed": 0,
+    "train.lr": 0,
+    "train.validate_every": 0,
+    "train.checkpoint_every": 0,
+    "train.log_every": 1,
+    "eval.batch_tokens": 1,
+    "eval.streams": 1,
+}
 SYSTEM_SECTIONS = {
     "model": "Config",
     "objective": "Objective",
@@ -230,6 +244,11 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
             raise UsageError(f"Unknown key {dotted}{nearest(dotted, valid)}")
         value = _typed(value, _hints(kinds[section])[key], dotted, "")
         parts[section] = dataclasses.replace(parts[section], **{key: value})
+    for dotted, least in LEAST.items():
+        section, _, key = dotted.partition(".")
+        if (value := getattr(parts[section], key)) < least:
+            where = "" if dotted in changes else f"{origin.where(section, key)}: "
+            raise UsageError(f"{where}{dotted} must be at least {least}, not {value}.")
     return Recipe(system=name, about=str(tables.get("about", "")), **parts)
 
 
@@ -264,13 +283,15 @@ def _typed(value: Any, kind: Any, key: str, where: str) -> Any:
             value = [part.strip() for part in value.split(",") if part.strip()]
             value = [_parsed(part) if arguments[0] is not str else part for part in value]
         items = value if isinstance(value, list | tuple) else [value]
+        if arguments[-1] is not Ellipsis and len(items) != len(arguments):
+            raise UsageError(f"{where}{key} must be {len(arguments)} values, not {value!r}.")
         return tuple(_typed(item, arguments[0], key, where) for item in items)
     if origin is dict:
         if not isinstance(value, dict):
             raise UsageError(f"{where}{key} must be a table, not {value!r}.")
         return {str(name): _typed(item, arguments[1], key, where) for name, item in value.items()}
-    if kind is str and not isinstance(value, str | list | dict):
-        value = str(value)
+    if kind is str and not where and not isinstance(value, str | list | dict):
+        value = str(value)  # --set data.train=2024 names a file
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

@@ -46,8 +46,8 @@ class Run:
     def config(self) -> dict[str, Any]:
         """System, abilities, labels and format version; older formats are upgraded on reading."""
         config = self.json("config.json")
-        version = config.get("format")
-        if not isinstance(version, int):
+        version = config.get("format") if isinstance(config, dict) else None
+        if not isinstance(version, int) or not min(UPGRADES, default=FORMAT) <= version:
             raise LexigraphError(f"{self.path / 'config.json'} does not state its format: this is not a run folder.")
         if version > FORMAT:
             raise LexigraphError(
@@ -69,7 +69,7 @@ class Run:
             return json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise LexigraphError(f"The run folder {self.path} is incomplete: {name} is missing.") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise LexigraphError(f"{path} is damaged: {error}.") from None
 
     def write(self, name: str, content: str | dict[str, Any]) -> None:
@@ -91,16 +91,22 @@ class Run:
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """A temporary path beside `target`, a file or a folder; renamed to it if the block succeeds, else removed."""
-    temporary = target.with_name(f".{target.name}.partial")
+    temporary, old = (target.with_name(f".{target.name}.{kind}") for kind in ("partial", "old"))
     remove(temporary)
+    if old.exists() and not target.exists():  # killed between the two renames of a folder, below
+        os.rename(old, target)
     try:
         yield temporary
         for path in [temporary, *temporary.rglob("*")]:
             _flush(path)
         if target.is_dir():  # a folder cannot replace a full one: put the old one aside first
-            remove(old := target.with_name(f".{target.name}.old"))
+            remove(old)
             os.rename(target, old)
-            os.rename(temporary, target)
+            try:
+                os.rename(temporary, target)
+            except OSError:
+                os.rename(old, target)
+                raise
             remove(old)
         else:
             os.replace(temporary, target)

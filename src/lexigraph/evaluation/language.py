@@ -52,9 +52,7 @@ def row_losses(
     seen = 0
     for step in range(plan.epoch_steps):
         spans = plan.batch(step)
-        batch = network.prepare(
-            {"text": [shard.take(a, n) for a, n in zip(spans.starts, spans.lengths, strict=True)]}
-        )
+        batch = network.prepare({"text": shard.take(spans)})
         terms, carry = network.loss(batch.to(device), None if plan.fresh(step) else carry)
         rows = terms.get("nll", terms["loss"]).rows
         totals.append(rows.double().cpu().numpy())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class Spans:
         return Spans(self.starts[rows], self.lengths[rows])
 
 
+@runtime_checkable
 class Plan(Protocol):
     """The global batch of every step."""
 

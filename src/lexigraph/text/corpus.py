@@ -25,6 +25,7 @@ import numpy as np
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import clean, grammar, readers
+from lexigraph.text.batches import Spans
 from lexigraph.text.tokenizer import Tokenizer
 
 SPLITS = ("train", "valid", "test")
@@ -57,11 +58,34 @@ def pieces(data: recipes.Data, seed: int = 0) -> Iterator[Piece]:
     shares = _shares(data, given)
     tidy = clean.cleaner(data.clean) if data.clean else None
     for name, file in given.items():
-        cut = _cutter(shares, seed) if name == "train" and len(shares) > 1 else None
+        cut = _cutter(shares, seed) if name == "train" and shares["train"] < 1 - 1e-9 else None
+        begun = inside = False  # has the unit any text yet; does the piece go on with a line of the one before
         for piece in _units(find(file), data, name, cut):
-            text = tidy(piece.text) if tidy else piece.text
-            if text or (piece.last and data.unit == "stream"):
-                yield Piece(piece.split, text or "", piece.last)
+            text = piece.text
+            if tidy:
+                text = _tidied(text, tidy, inside) if data.unit == "stream" else tidy(text) or ""
+            begun = begun or bool(text)
+            if piece.split and (text or (piece.last and begun)):
+                yield Piece(piece.split, text, piece.last)
+            inside = not piece.last and not piece.text.endswith("\n")
+            begun = begun and not piece.last
+
+
+def _tidied(text: str, tidy: clean.LineRule, inside: bool) -> str:
+    """A piece of a stream cleaned line by line. Line ends stay, but for those of lines that are dropped; where a
+    long line was cut in two, the white space at the cut stays."""
+    lines = text.split("\n")
+    kept = []
+    for number, line in enumerate(lines):
+        first, last = number == 0 and inside, number == len(lines) - 1
+        cleaned = tidy(line) if line and not line.isspace() else ""
+        if cleaned is None and not last:
+            continue
+        cleaned = cleaned or ""
+        before = " " if first and line[:1].isspace() and not cleaned[:1].isspace() else ""
+        after = "\n" if not last else " " if line[-1:].isspace() and not cleaned[-1:].isspace() else ""
+        kept.append(before + cleaned + after)
+    return "".join(kept)
 
 
 def _shares(data: recipes.Data, given: dict[str, str]) -> dict[str, float]:
@@ -72,19 +96,21 @@ def _shares(data: recipes.Data, given: dict[str, str]) -> dict[str, float]:
             f"data.split = {list(data.split)} must be shares of train, valid and test that add up to at most 1, "
             "as in [0.9, 0.05, 0.05]."
         )
-    missing = {name: share for name, share in zip(SPLITS[1:], split[1:], strict=False) if share and name not in given}
-    return {"train": split[0] if len(missing) == len(split) - 1 else 1 - sum(missing.values()), **missing}
+    shares = dict(zip(SPLITS, split, strict=False))
+    spared = sum(share for name, share in shares.items() if name != "train" and name in given)
+    missing = {name: share for name, share in shares.items() if share and name != "train" and name not in given}
+    return {"train": shares["train"] + spared, **missing}
 
 
 def _cutter(shares: dict[str, float], seed: int) -> Callable[[str], str]:
-    """A function that assigns a text to a split by its hash."""
-    bounds = np.cumsum(list(shares.values()))
+    """A function that assigns a text to a split by its hash; to none ("") where shares add up to less than 1."""
+    bounds = np.cumsum(list(shares.values())).round(9)
     names = list(shares)
 
     def cut(text: str) -> str:
         digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, salt=b"%d" % seed).digest()
         place = int.from_bytes(digest, "big") / 2**64
-        return next((name for name, bound in zip(names, bounds, strict=True) if place < bound), names[-1])
+        return next((name for name, bound in zip(names, bounds, strict=True) if place < bound), "")
 
     return cut
 
@@ -122,7 +148,22 @@ def _records(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
     by_line = data.documents == "line"
     documents = "none" if by_line else data.documents
     for number, record in enumerate(readers.read(file, data.columns or None, documents, data.max_chars)):
-        yield record.columns["text"], number if by_line else record.document
+        yield text_of(record, file), number if by_line else record.document
+
+
+def text_of(record: readers.Record, file: str) -> str:
+    """The text of a record, or a sentence that says which column to name."""
+    text = record.columns.get("text")
+    if isinstance(text, str):
+        return text
+    if text is None:
+        what = f"there is no column 'text', only {', '.join(record.columns)}"
+    else:
+        what = f"the column 'text' holds {'a list' if isinstance(text, list) else 'a number'}, not text"
+    raise LexigraphError(
+        f"{file}, line {record.line}: {what}. Set data.columns to the field that holds the text, as in "
+        "--set 'data.columns={text=\"FIELD\"}'."
+    )
 
 
 def _stream(file: str, data: recipes.Data, split: str, cut: bool) -> Iterator[Piece]:
@@ -132,7 +173,7 @@ def _stream(file: str, data: recipes.Data, split: str, cut: bool) -> Iterator[Pi
         if file == GRAMMAR:
             yield from (sentence + "\n" for sentence in grammar.sentences(data.sentences))
         else:
-            yield from readers.read_text(file)
+            yield from readers.read_text(file, data.max_chars, data.columns or None)
 
     if not cut:
         for text in texts():
@@ -141,7 +182,7 @@ def _stream(file: str, data: recipes.Data, split: str, cut: bool) -> Iterator[Pi
         return
     total = sum(map(len, texts()))
     shares = _shares(data, {"train": file} | {name: "given" for name in ("valid", "test") if getattr(data, name)})
-    ends = [int(total * bound) for bound in np.cumsum(list(shares.values()))]
+    ends = [int(round(total * bound, 6)) for bound in np.cumsum(list(shares.values()))]  # 0.7 + 0.2 + 0.1 < 1
     names, index, place = list(shares), 0, 0
     for text in texts():
         while index < len(ends) and place + len(text) >= ends[index]:
@@ -171,9 +212,10 @@ class Shard:
         ids = np.memmap(folder / f"{name}.ids", facts["dtype"], "r")
         return cls(ids, np.memmap(folder / f"{name}.offsets", np.int64, "r"), facts["bytes"])
 
-    def take(self, start: int, length: int) -> np.ndarray:
-        """`length` tokens from `start`, and the one after them."""
-        return self.ids[start : start + length + 1]
+    def take(self, spans: Spans) -> list[np.ndarray]:
+        """The tokens of each span, and the one after them."""
+        bounds = zip(spans.starts.tolist(), spans.lengths.tolist(), strict=True)
+        return [self.ids[start : start + length + 1] for start, length in bounds]
 
     def spans(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts and lengths of all units; one longer than `longest` (0: no limit) goes on in further spans."""

@@ -1,0 +1,72 @@
+"""Train, be killed at random moments, resume; at the end compare with a run that was left in peace.
+
+    python tests/contracts/kill_loop.py SYSTEM FOLDER KILLS SEED [section.key=value …]
+
+Children are forked after the imports, so that a life costs milliseconds, not seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import lexigraph.api
+import lexigraph.recipe
+
+STEPS = 24
+CHANGES = {"train.steps": STEPS, "train.validate_every": 6, "train.checkpoint_every": 4, "train.log_every": 1}
+
+
+def live(system: str, out: Path, after: float | None) -> bool:
+    """One life of a training process; killed `after` so many seconds, if given. True if it came to its end."""
+    child = os.fork()
+    if child == 0:
+        try:
+            lexigraph.api.train(system, "grammar", out, set=CHANGES, tiny=True, resume=True, quiet=True)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    if after is not None:
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        sys.exit(f"{system}: the process failed by itself")
+    return os.WIFEXITED(status)
+
+
+def losses(run: Path) -> list[tuple[str, int, float]]:
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [(line["kind"], line["step"], line["loss"]) for line in lines]
+
+
+def main(system: str, folder: Path, kills: int, seed: int) -> None:
+    calm, rough = folder / "calm", folder / "rough"
+    live(system, folder / "warm-up", None)
+    begin = time.monotonic()
+    live(system, calm, None)
+    whole = time.monotonic() - begin
+    moments = random.Random(seed)
+    killed = sum(not live(system, rough, moments.uniform(0, whole)) for _ in range(kills))
+    live(system, rough, None)
+    assert killed > kills // 4, f"only {killed} of {kills} came before the end"
+    weights = [(run / "model.safetensors").read_bytes() for run in (calm, rough)]
+    assert weights[0] == weights[1], "the weights differ"
+    assert losses(calm) == losses(rough), "the logs differ"
+    scores = [json.loads((run / "results.json").read_text())["scores"] for run in (calm, rough)]
+    assert scores[0] == scores[1], "the scores differ"
+    left = [path.name for path in rough.iterdir()]
+    assert not [name for name in left if "partial" in name], left
+    print(f"{system}: killed {killed} times, the same to the last bit")
+
+
+if __name__ == "__main__":
+    CHANGES |= lexigraph.recipe.settings(sys.argv[5:])
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

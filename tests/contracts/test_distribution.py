@@ -1,0 +1,65 @@
+"""Accumulation and data-parallel equivalence, and what happens when one process fails."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from lexigraph.training.distribution import World
+
+from .tiny import bound_by
+from .two_processes import SETTINGS, largest_difference, weights_after
+
+
+def torchrun(*command: str | Path, processes: int = 2) -> subprocess.CompletedProcess[str]:
+    """Two processes on this machine, with their output together."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}", "--standalone"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*launcher, *map(str, command)], capture_output=True, text=True, env=environment, timeout=240, check=False
+    )
+
+
+@bound_by("accumulation")
+@pytest.mark.parametrize("rows", [8, 1])
+def test_micro_batches_give_the_step_of_the_whole_batch(system, rows):
+    world = World(torch.device("cpu"))
+    whole = weights_after(system, world, SETTINGS, rows)
+    for parts in (2, 3, 8):
+        cut = weights_after(system, world, dataclasses.replace(SETTINGS, accumulate=parts), rows)
+        assert largest_difference(whole, cut) < 1e-10
+
+
+def test_two_processes_give_the_step_of_one(tmp_path):
+    done = torchrun(Path(__file__).with_name("two_processes.py"), tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "gpt: ddp = fully_shard = one process" in done.stdout
+    assert "lstm-lm: ddp = fully_shard = one process" in done.stdout
+    assert "fully_shard: resumed to the last bit" in done.stdout
+
+
+def test_two_processes_train_a_recipe_from_the_command_line(tmp_path):
+    recipe = Path(tmp_path / "two.toml")
+    recipe.write_text(
+        'system = "gpt"\n[data]\nsentences = 300\n[tokenizer]\nsize = 400\n[model]\nlayers = 1\nheads = 2\ndim = 16\n'
+        "context = 32\n[train]\nsteps = 3\nbatch_tokens = 256\ntensorboard = false\n"
+    )
+    done = torchrun("-m", "lexigraph", "train", recipe, "--data", "grammar", "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "run" / "results.json").exists()
+    assert "2 × cpu" in done.stderr
+
+
+def test_one_failing_process_ends_all_with_its_message(tmp_path):
+    done = torchrun(
+        "-m", "lexigraph", "train", "gpt", "--data", tmp_path / "no-such-file.txt", "--out", tmp_path / "run"
+    )
+    assert done.returncode != 0
+    assert "no-such-file.txt" in done.stderr
+    assert not (tmp_path / "run").exists()

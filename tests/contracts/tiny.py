@@ -1,0 +1,75 @@
+"""Every system of the registry at toy size, for the contracts: its tiny recipe, a tokenizer, a network, a batch."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lexigraph import recipe as recipes
+from lexigraph.registry import SYSTEMS
+from lexigraph.text import corpus
+from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.textmodel import build
+
+SENTENCES = (
+    "She laughed .",
+    "Did they open the old door ?",
+    "Please do not close the window .",
+    "He is not tired .",
+    "The girls who live near the river were singing .",
+    "We will buy three red apples tomorrow .",
+    "A bird sang .",
+    "Could you bring the lamp ?",
+)
+
+
+def bound_by(contract: str) -> Any:
+    """Parametrises a test over the systems that keep this contract."""
+    names = [name for name, system in SYSTEMS.items() if contract not in system.exempt]
+    return pytest.mark.parametrize("system", names)
+
+
+def recipe_of(system: str, **changes: Any) -> recipes.Recipe:
+    """The tiny recipe of a system (its recipe has the system's name), dropout off."""
+    recipe = recipes.read(system, {"data.train": "grammar"} | changes, tiny=True)
+    if hasattr(recipe.model, "dropout"):
+        recipe = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, dropout=0.0))
+    return recipe
+
+
+@cache
+def tokenizer_of(system: str) -> Tokenizer:
+    return corpus.train_tokenizer(recipe_of(system))
+
+
+def network_of(system: str, seed: int = 0, **changes: Any) -> Any:
+    """A network with random weights, large enough that its outputs differ."""
+    torch.manual_seed(seed)
+    network = build(recipe_of(system, **changes), tokenizer_of(system))
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(std=0.3)
+    return network.eval()
+
+
+def sequences_of(system: str, count: int = len(SENTENCES)) -> list[np.ndarray]:
+    """The sentences as tokens between boundaries, within the model's context."""
+    tokenizer = tokenizer_of(system)
+    context = network_of(system).context or 10**6
+    rows = [[tokenizer.eos, *tokenizer.encode(text), tokenizer.eos] for text in SENTENCES[:count]]
+    return [np.array(row[:context]) for row in rows]
+
+
+def prompts_of(rows: list[np.ndarray]) -> dict[str, torch.Tensor]:
+    """Ragged prompts, padded on the right."""
+    lengths = torch.tensor([len(row) for row in rows])
+    ids = torch.zeros(len(rows), int(lengths.max()), dtype=torch.long)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = torch.from_numpy(row)
+    return {"ids": ids, "lengths": lengths}
