@@ -164,6 +164,14 @@ class TextModel:
         scored = [Scored(c, float(v.sum()), len(v)) for c, v in zip(candidates, values, strict=True)]
         return sorted(scored, key=lambda item: -item.log_probability)
 
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, width: int, max_new: int = 60, alpha: float = 0.7
+    ) -> list[Hypothesis]:
+        """The best continuation of each prompt of token ids, by beam search."""
+        self._require("complete")
+        batch = self._batch([[self.tokenizer.eos, *row] for row in prompts])
+        return [best[0] for best in self._search(batch, width, max_new, alpha, 1)]
+
     def diagnose(
         self, texts: Sequence[str], *, prompt_tokens: int = 3, beam: int = 5, alpha: float = 0.7, max_new: int = 60
     ) -> Diagnosis:
@@ -172,10 +180,8 @@ class TextModel:
         The model sees the first tokens of each text and searches for the rest. If the true rest is more probable
         than what was found, the search failed; if it is less probable, the model prefers another text.
         """
-        self._require("complete")
         ids = [self.tokenizer.encode(text) for text in texts]
-        batch = self._batch([[self.tokenizer.eos, *row[:prompt_tokens]] for row in ids])
-        found = [best[0] for best in self._search(batch, beam, max_new, alpha, 1)]
+        found = self.search([row[:prompt_tokens] for row in ids], width=beam, max_new=max_new, alpha=alpha)
         rest = [values[prompt_tokens:] for values in self.token_scores(texts)]
         references = [Reference(tuple(row[prompt_tokens:]), float(v.sum())) for row, v in zip(ids, rest, strict=True)]
         return diagnose(found, references, alpha)

@@ -1,0 +1,86 @@
+"""Search and text side by side: what a wider beam buys, and how model text differs from human text.
+
+Each text is cut after its first tokens; the model continues from there, and the true rest is the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from lexigraph.decoding.degeneration import distinct, longest_loop, profile, repetition
+from lexigraph.decoding.diagnose import beam_table
+from lexigraph.decoding.hypothesis import Hypothesis
+from lexigraph.textmodel import TextModel
+
+BEAM_COLUMNS = ("beam", "BLEU", "log p", "score", "tokens", "seconds")
+TEXT_COLUMNS = (
+    "text",
+    "tokens",
+    "repeated 1-grams",
+    "repeated 4-grams",
+    "distinct-2",
+    "loops",
+    "p per token",
+    "5–95 %",
+)
+
+
+def beam_rows(
+    model: TextModel,
+    texts: Sequence[str],
+    widths: Sequence[int],
+    *,
+    prompt_tokens: int = 3,
+    alpha: float = 0.7,
+    max_new: int = 60,
+) -> list[tuple[str, ...]]:
+    """Quality (BLEU of the rest against the true rest, sacreBLEU 13a), score and time against beam width."""
+    from sacrebleu import corpus_bleu
+
+    ids = [model.tokenizer.encode(text) for text in texts]
+    prompts = [row[:prompt_tokens] for row in ids]
+    rests = [model.tokenizer.decode(row[prompt_tokens:]) for row in ids]
+
+    def bleu(found: Sequence[Hypothesis]) -> float:
+        return corpus_bleu([model.tokenizer.decode(h.tokens) for h in found], [rests]).score
+
+    table = beam_table(lambda width: model.search(prompts, width=width, max_new=max_new, alpha=alpha), bleu, widths)
+    return [
+        (str(row.width), f"{row.quality:.2f}", f"{row.log_probability:.3f}", f"{row.score:.3f}", f"{row.length:.1f}",
+         f"{row.seconds:.2f}")
+        for row in table
+    ]  # fmt: skip
+
+
+def text_rows(
+    model: TextModel, texts: Sequence[str], *, prompt_tokens: int = 3, max_new: int = 60
+) -> list[tuple[str, ...]]:
+    """Repetition, variety and per-token probability of human, beam and sampled text after the same beginnings."""
+    prompts = [model.tokenizer.decode(model.tokenizer.encode(text)[:prompt_tokens]) for text in texts]
+    kinds: dict[str, Sequence[str]] = {
+        "human": texts,
+        "beam 5": model.generate(prompts, beam=5, max_new=max_new),
+        "greedy": model.generate(prompts, temperature=0, max_new=max_new),
+        "sampled": model.generate(prompts, temperature=1.0, max_new=max_new),
+        "sampled, top-p 0.9": model.generate(prompts, temperature=1.0, top_p=0.9, max_new=max_new),
+    }
+    return [_text_row(model, kind, made, prompt_tokens) for kind, made in kinds.items()]
+
+
+def _text_row(model: TextModel, kind: str, texts: Sequence[str], prompt_tokens: int) -> tuple[str, ...]:
+    ids = [model.tokenizer.encode(text) for text in texts]
+    rates = [repetition(row) for row in ids]
+    loops = [longest_loop(row) for row in ids]
+    made = profile([values[prompt_tokens:].tolist() for values in model.token_scores(texts)], (0.05, 0.95))
+    low, high = made.quantiles.values()
+    return (
+        kind,
+        f"{fmean(map(len, ids)):.1f}",
+        f"{fmean(rate[1] for rate in rates):.1%}",
+        f"{fmean(rate[4] for rate in rates):.1%}",
+        f"{distinct(ids, 2):.3f}",
+        f"{sum(loop is not None and loop.copies > 2 for loop in loops)}",
+        f"e^{made.mean:.2f}",
+        f"e^{low:.2f} … e^{high:.2f}",
+    )

@@ -1,0 +1,85 @@
+"""A self-contained HTML page: prose, tables and curves drawn as inline SVG, readable in ten years."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+INK, ACCENT, FAINT = "#1f2933", "#0b7285", "#ced4da"
+STYLE = f"""
+:root {{ color-scheme: light; }}
+body {{ font: 16px/1.55 Georgia, 'Times New Roman', serif; color: {INK}; background: #fdfdfb;
+       max-width: 46rem; margin: 3rem auto; padding: 0 1.2rem; }}
+h1 {{ font-size: 1.9rem; margin-bottom: .2rem; }} h2 {{ font-size: 1.25rem; margin-top: 2.2rem; }}
+p.lead {{ color: #52606d; margin-top: 0; }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
+th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid {FAINT}; vertical-align: top; }}
+th {{ font-weight: 600; }} svg {{ width: 100%; height: auto; }}
+blockquote {{ margin: .35rem 0; padding-left: .9rem; border-left: 3px solid {ACCENT}; white-space: pre-wrap; }}
+code, pre {{ font: .88em/1.5 ui-monospace, Menlo, Consolas, monospace; }}
+footer {{ margin-top: 3rem; color: #7b8794; font-size: .85rem; overflow-wrap: anywhere; }}
+"""
+
+
+def page(title: str, lead: str, sections: Mapping[str, str], footer: str = "") -> str:
+    """A page from HTML fragments by heading."""
+    body = "".join(f"<h2>{html.escape(heading)}</h2>\n{fragment}\n" for heading, fragment in sections.items())
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>\n'
+        f'<body><h1>{html.escape(title)}</h1><p class="lead">{html.escape(lead)}</p>\n{body}'
+        f"<footer>{html.escape(footer)}</footer></body></html>\n"
+    )
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """An HTML table."""
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    return f"<table><tr>{head}</tr>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def quotes(texts: Sequence[str]) -> str:
+    """Texts, one under the other."""
+    return "\n".join(f"<blockquote>{html.escape(text)}</blockquote>" for text in texts)
+
+
+def loss_curve(log: Path) -> str:
+    """Training and validation loss of a run's log.jsonl over its steps, as SVG."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    curves = {
+        kind: [(line["step"], line["loss"]) for line in lines if line["kind"] == kind] for kind in ("train", "valid")
+    }
+    return curve(curves, "step", "loss (nats per token)")
+
+
+def curve(curves: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str) -> str:
+    """Lines with their names at their ends, as inline SVG."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context(
+        {"svg.fonttype": "none", "font.family": "serif", "font.size": 10, "svg.hashsalt": "lexigraph"}
+    ):
+        figure, axes = pyplot.subplots(figsize=(7.2, 3.2))
+        for (name, points), colour in zip(curves.items(), (FAINT, ACCENT, INK), strict=False):
+            if points:
+                xs, ys = zip(*points, strict=True)
+                axes.plot(xs, ys, color=colour, linewidth=1.8, marker="o" if len(xs) < 15 else "", markersize=4)
+                axes.annotate(f" {name} {ys[-1]:.2f}", (xs[-1], ys[-1]), va="bottom" if name == "valid" else "top")
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0.12)
+        axes.set_xlim(left=0)
+        figure.tight_layout()
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+        pyplot.close(figure)
+    svg = stream.getvalue()
+    return svg[svg.index("<svg") :]

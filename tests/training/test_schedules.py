@@ -1,0 +1,85 @@
+"""Learning rates against their published formulas, optimizers against theirs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from lexigraph.recipe import Train
+from lexigraph.training.schedules import optimizer, rate
+
+
+def test_inverse_square_root_is_the_formula_of_vaswani_et_al():
+    dim, warmup = 512, 4000
+    settings = Train(lr=(dim * warmup) ** -0.5, schedule="inverse-sqrt", warmup=warmup)
+    for i in (1, 100, 3999, 4000, 4001, 20_000):
+        assert rate(i, 10**6, settings) == pytest.approx(dim**-0.5 * min(i**-0.5, i * warmup**-1.5))
+
+
+def test_a_renewed_warm_up_starts_again():
+    settings = Train(lr=1.0, schedule="inverse-sqrt", warmup=10, renew=100)
+    assert [rate(i, 1000, settings) for i in (1, 10, 40)] == [rate(i + 100, 1000, settings) for i in (1, 10, 40)]
+    assert rate(100, 1000, settings) > rate(101, 1000, settings)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_linear_and_cosine_go_from_the_peak_to_the_final_share(schedule):
+    settings = Train(lr=2.0, schedule=schedule, warmup=10, final_lr=0.1)
+    assert rate(5, 110, settings) == pytest.approx(1.0)
+    assert rate(10, 110, settings) == pytest.approx(2.0)
+    assert rate(60, 110, settings) == pytest.approx(1.1)  # half way: the mean of both ends
+    assert rate(110, 110, settings) == pytest.approx(0.2)
+
+
+def test_constant_stays():
+    settings = Train(lr=0.5, schedule="constant", warmup=1)
+    assert {rate(i, 100, settings) for i in (1, 50, 100)} == {0.5}
+
+
+def quadratic(name: str, steps: int, **settings: float) -> list[float]:
+    """Where an optimizer goes on x² / 2 from x = 1; the gradient is x."""
+    module = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.ones_(module.weight)
+    made = optimizer(module, Train(optimizer=name, **settings), fused=False)
+    path = []
+    for _ in range(steps):
+        made.zero_grad()
+        (module.weight**2 / 2).sum().backward()
+        made.step()
+        path.append(module.weight.item())
+    return path
+
+
+def test_sgd_with_nesterov_momentum():
+    # v = μ v + g;  x = x − lr (g + μ v):   v₁ = 1, x₁ = 1 − 0.1 (1 + 0.9);  v₂ = 0.9 + 0.81, …
+    x1 = 1 - 0.1 * 1.9
+    x2 = x1 - 0.1 * (x1 + 0.9 * (0.9 + x1))
+    assert quadratic("sgd", 2, lr=0.1, momentum=0.9) == pytest.approx([x1, x2])
+
+
+def test_rmsprop_divides_by_the_root_of_the_mean_square_plus_epsilon():
+    # r = 0.01 g² at the first step, with torch's decay of 0.99
+    assert quadratic("rmsprop", 1, lr=0.01, eps=1e-3) == pytest.approx([1 - 0.01 / (0.1 + 1e-3)])
+
+
+def test_the_first_step_of_adam_has_the_length_of_the_rate():
+    assert quadratic("adam", 1, lr=0.01, eps=1e-12) == pytest.approx([0.99])
+
+
+def test_adamw_decays_matrices_and_leaves_biases_free():
+    module = torch.nn.Linear(2, 2)
+    made = optimizer(module, Train(optimizer="adamw", weight_decay=0.5), fused=False)
+    decays = {id(p): group["weight_decay"] for group in made.param_groups for p in group["params"]}
+    assert decays[id(module.weight)] == 0.5
+    assert decays[id(module.bias)] == 0.0
+
+
+def test_clipping_scales_by_the_smaller_of_one_and_v_over_the_norm():
+    for gradient, limit in (([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0)):
+        weight = torch.nn.Parameter(torch.zeros(2))
+        weight.grad = torch.tensor(gradient)
+        torch.nn.utils.clip_grad_norm_([weight], limit)
+        scale = min(1.0, limit / math.hypot(*gradient))
+        assert weight.grad.tolist() == pytest.approx([g * scale for g in gradient], rel=1e-5)
