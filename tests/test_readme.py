@@ -1,0 +1,81 @@
+"""The README is executed: every command and the Python of its tour, on a text file, in a temporary folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from lexigraph import cli
+from lexigraph import recipe as recipes
+from lexigraph.text import grammar
+
+README = Path(__file__).parents[1] / "README.md"
+SMALL = {  # the same commands, in seconds instead of minutes
+    "train.steps": 2,
+    "train.batch_tokens": 256,
+    "train.tensorboard": "false",
+    "model.dim": 16,
+    "tokenizer.size": 400,
+}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def commands() -> list[str]:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    return [line for line in lines if line.startswith("lexigraph ")]
+
+
+def execute(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = shlex.split(command)
+    if words[1] == "train" and "--resume" not in words:
+        inherited = ("model", "tokenizer") if "--from" in words else ()
+        small = {key: value for key, value in SMALL.items() if key.split(".")[0] not in inherited}
+        words += [part for key, value in small.items() for part in ("--set", f"{key}={value}")]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0, command
+
+
+def test_the_tour_of_the_readme(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my.txt").write_text("\n".join(grammar.sentences(600)) + "\n")
+    assert len(commands()) > 12
+    for command in commands():
+        execute(command, monkeypatch)
+    assert capsys.readouterr().out
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), {})
+    assert os.listdir("runs")
+
+
+def test_the_table_of_systems_names_every_recipe_and_no_other():
+    table = README.read_text(encoding="utf-8").split("## What is in it today")[1].split("##")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
+    named = {name for row in rows[:3] for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
+    assert named - {"lexigraph tokenize"} == set(recipes.names())
+
+
+def test_every_relative_link_leads_somewhere():
+    for page in [README, *README.parent.glob("*.md"), *(README.parent / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_demo_writes_a_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["lexigraph", "demo", "--out", str(tmp_path / "demo"), "--steps", "3"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "agree" in page
+    assert str(tmp_path / "demo" / "report.html") in capsys.readouterr().out
