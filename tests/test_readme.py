@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lexigraph import cli
+from lexigraph import cli, demonstration
 from lexigraph import recipe as recipes
-from lexigraph.text import grammar
+from lexigraph.text import constructions
 
 README = Path(__file__).parents[1] / "README.md"
 SMALL = {  # the same commands, in seconds instead of minutes
@@ -47,7 +47,7 @@ def execute(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_tour_of_the_readme(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("my.txt").write_text("\n".join(grammar.sentences(600)) + "\n")
+    Path("my.txt").write_text("\n".join(constructions.sentences(600)) + "\n")
     assert len(commands()) > 12
     for command in commands():
         execute(command, monkeypatch)
@@ -70,12 +70,8 @@ def test_every_relative_link_leads_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_demo_writes_a_report(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["lexigraph", "demo", "--out", str(tmp_path / "demo"), "--steps", "3"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 0
-    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+def test_the_demo_writes_a_report(tmp_path, capsys):
+    page = demonstration.run(tmp_path / "demo", steps=3, sentences=600).read_text(encoding="utf-8")
     assert "<svg" in page
     assert "agree" in page
-    assert str(tmp_path / "demo" / "report.html") in capsys.readouterr().out
+    assert "It writes:" in capsys.readouterr().out

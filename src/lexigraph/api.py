@@ -24,7 +24,7 @@ from lexigraph.text.batches import Buckets, Plan, Spans, Streams, Windows, requi
 from lexigraph.text.corpus import Shard
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.textmodel import TextModel, build
-from lexigraph.training.checkpoint import load_weights
+from lexigraph.training.checkpoint import latest, load_weights
 from lexigraph.training.distribution import World, choose_device, join
 from lexigraph.training.loop import Training, Validate, fit, seed_everything
 from lexigraph.training.progress import Reporter, peak_memory
@@ -119,10 +119,13 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         tokenizer.save(temporary / "tokenizer.json")
         corpus.write_shards(corpus.pieces(recipe.data, recipe.train.seed), tokenizer, temporary / "tokens")
         network = build(recipe, tokenizer)
+        if start is not None:
+            load_weights(network, Path(start) / "model.safetensors")  # a damaged one is refused now, not at step 0
         _plan(network, corpus.shards(temporary / "tokens")["train"], recipe)
         run.write("recipe.toml", recipe.toml())
         config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "labels": {}}
-        run.write("config.json", config | {"abilities": list(network.abilities), "from": str(start or "")})
+        origin = str(Path(start).resolve()) if start else ""
+        run.write("config.json", config | {"abilities": list(network.abilities), "from": origin})
 
 
 @contextmanager
@@ -168,7 +171,7 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
         raise LexigraphError(f"The run folder {run.path} is incomplete: its tokens are missing.")
     seed_everything(settings.seed, 0, settings.deterministic)  # the same first weights in every process
     network = build(recipe, tokenizer)
-    if origin := run.config().get("from"):
+    if (origin := run.config().get("from")) and latest(run.checkpoints) is None:
         load_weights(network, Path(origin) / "model.safetensors")
     seed_everything(settings.seed, world.rank, settings.deterministic)
     plan = _plan(network, shards["train"], recipe)
@@ -181,8 +184,6 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     reporter.say(_overview(recipe, network, tokenizer, plan, steps, world))
     validate = _validator(recipe, shards.get("valid"), world.device)
     progress = fit(Training(network, plan, fetch, settings, steps, world), run, validate, reporter)
-    if world.first:
-        load_weights(network, run.path / "model.safetensors") if world.size == 1 else None
     model = TextModel.load(run.path, str(world.device))
     if world.first:
         results = _results(model, shards, progress.step, world.device)

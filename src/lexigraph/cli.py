@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -294,6 +294,8 @@ def diagnose(
     report = model.diagnose(lines, prompt_tokens=prompt_tokens, beam=beam, alpha=alpha)
     _table(("verdict", "texts", "share"), [(k, str(n), f"{report.shares[k]:.1%}") for k, n in report.counts.items()])
     if beams:
+        if not all(width.strip().isdigit() and int(width) for width in beams.split(",")):
+            raise UsageError(f"--beams takes widths, as 1,2,5, not {beams!r}.")
         widths = [int(width) for width in beams.split(",")]
         _table(search.BEAM_COLUMNS, search.beam_rows(model, lines, widths, prompt_tokens=prompt_tokens, alpha=alpha))
 
@@ -344,7 +346,7 @@ def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """A table for people on a terminal, tab-separated lines for programs."""
     if not sys.stdout.isatty():
         for row in ([columns] if any(columns) else []) + list(rows):

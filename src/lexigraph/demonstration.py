@@ -20,13 +20,14 @@ SENTENCES = (
 )
 
 
-def run(out: Path, steps: int) -> Path:
-    """Train, generate, measure and write the report; returns its path."""
+def run(out: Path, steps: int, sentences: int = 40_000) -> Path:
+    """Train on so many sentences of the built-in corpus, generate, measure and write the report; returns its path."""
     folder = out / "gpt"
     if out.exists() and any(out.iterdir()) and not (folder / "config.json").exists():
         raise LexigraphError(f"{out} exists and is not a demo: choose another --out.")
     remove(folder)  # each demo starts from nothing
-    model = api.train("gpt", "grammar", folder, set={"train.steps": steps, "train.tensorboard": False})
+    changes = {"train.steps": steps, "train.tensorboard": False, "data.sentences": sentences}
+    model = api.train("gpt", "grammar", folder, set=changes)
     samples = model.generate([p for p in PROMPTS for _ in range(2)], max_new=30, temperature=0.8)
     print("\nIt writes:", *(f"  {text}" for text in samples), sep="\n")
     agreement = agreement_table(model)

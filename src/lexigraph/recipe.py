@@ -11,6 +11,7 @@ dataclasses for them (`Config` and `Objective` in its module).
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import types
 from collections.abc import Iterator, Mapping
@@ -106,19 +107,27 @@ class Expected:
 
 
 SECTIONS: dict[str, type] = {"data": Data, "tokenizer": Tokenizer, "train": Train, "eval": Eval}
-LEAST = {  # numbers below these make no sense
-    "data.window": 0,
-    "data.sentences": 1,
-    "train.steps": 1,
-    "train.batch_tokens": 1,
-    "train.accumulate": 1,
-    "train.seed": 0,
-    "train.lr": 0,
-    "train.validate_every": 0,
-    "train.checkpoint_every": 0,
-    "train.log_every": 1,
-    "eval.batch_tokens": 1,
-    "eval.streams": 1,
+RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of a list, each one counts
+    "data.window": (0, math.inf),
+    "data.sentences": (1, math.inf),
+    "train.steps": (1, math.inf),
+    "train.epochs": (0, math.inf),
+    "train.batch_tokens": (1, math.inf),
+    "train.accumulate": (1, math.inf),
+    "train.seed": (0, 2**48),
+    "train.lr": (0, math.inf),
+    "train.betas": (0, 1),
+    "train.validate_every": (0, math.inf),
+    "train.checkpoint_every": (0, math.inf),
+    "train.log_every": (1, math.inf),
+    "eval.batch_tokens": (1, math.inf),
+    "eval.streams": (1, math.inf),
+    "model.layers": (1, math.inf),  # of the system's own keys, those of these names
+    "model.heads": (1, math.inf),
+    "model.dim": (1, math.inf),
+    "model.context": (2, math.inf),
+    "model.dropout": (0, 0.999),
+    "objective.label_smoothing": (0, 0.999),
 }
 SYSTEM_SECTIONS = {
     "model": "Config",
@@ -244,11 +253,13 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
             raise UsageError(f"Unknown key {dotted}{nearest(dotted, valid)}")
         value = _typed(value, _hints(kinds[section])[key], dotted, "")
         parts[section] = dataclasses.replace(parts[section], **{key: value})
-    for dotted, least in LEAST.items():
+    for dotted, (low, high) in RANGES.items():
         section, _, key = dotted.partition(".")
-        if (value := getattr(parts[section], key)) < least:
+        value = getattr(parts[section], key, low)
+        if not all(low <= number <= high for number in (value if isinstance(value, tuple) else [value])):
             where = "" if dotted in changes else f"{origin.where(section, key)}: "
-            raise UsageError(f"{where}{dotted} must be at least {least}, not {value}.")
+            limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+            raise UsageError(f"{where}{dotted} must be {limits}, not {value}.")
     return Recipe(system=name, about=str(tables.get("about", "")), **parts)
 
 

@@ -56,7 +56,7 @@ SYSTEMS: dict[str, System] = {
 def system(name: str) -> System:
     """The system of that name, or an error that names the nearest one."""
     if name not in SYSTEMS:
-        raise UsageError(f"There is no system named {name!r}{nearest(name, SYSTEMS)}.")
+        raise UsageError(f"There is no system named {name!r}{nearest(name, SYSTEMS)}")
     return SYSTEMS[name]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from lexigraph import __version__
 from lexigraph import recipe as recipes
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 
 FORMAT = 1  # raise it when an old run folder would be misread, and add the upgrade below
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}  # format n -> config of format n + 1
@@ -60,7 +60,10 @@ class Run:
 
     def recipe(self) -> recipes.Recipe:
         """The resolved recipe that made this run."""
-        return recipes.read(self.path / "recipe.toml")
+        try:
+            return recipes.read(self.path / "recipe.toml")
+        except UsageError as error:  # not what the user wrote, but what became of the file
+            raise LexigraphError(f"The recipe of this run is damaged: {error}") from None
 
     def json(self, name: str) -> Any:
         """A JSON file of the run."""

@@ -48,6 +48,10 @@ class Scored:
         return self.text
 
 
+class AbilityError(LexigraphError, AttributeError):
+    """The model cannot do this. To `hasattr`, it has no such method."""
+
+
 class TextModel:
     """A trained model. Make one with `lexigraph.load` or `lexigraph.train`."""
 
@@ -86,7 +90,7 @@ class TextModel:
     def _require(self, ability: str) -> None:
         if ability not in self.abilities:
             can = ", ".join(self.abilities)
-            raise LexigraphError(f"A {self.recipe.system} model cannot {ability}; it can: {can}.")
+            raise AbilityError(f"A {self.recipe.system} model cannot {ability}; it can: {can}.")
 
     # ---- language models ---------------------------------------------------------------------------------
 

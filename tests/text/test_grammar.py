@@ -1,41 +1,19 @@
 """The built-in grammar, checked against what any speaker of English would say."""
 
-import random
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 from lexigraph.errors import UsageError
 from lexigraph.text import lexicon
-from lexigraph.text.grammar import (
-    CONSTRUCTIONS,
-    EDITS,
-    HE,
-    IT,
-    SHE,
-    THEY,
-    WE,
-    WHO,
-    YOU,
-    Clause,
-    I,
-    NounPhrase,
-    Pair,
-    Prepositional,
-    agreement_items,
-    clauses,
-    edit_pairs,
-    edit_quadruples,
-    frame_of,
-    realise,
-    sentences,
-    sound,
-    split_of,
-)
-from lexigraph.text.lexicon import DETERMINER, NOUN, TIME, VERB
+from lexigraph.text.constructions import CONSTRUCTIONS, clauses, sentences, split_of
+from lexigraph.text.edits import EDITS, agreement_items, edit_pairs, edit_quadruples
+from lexigraph.text.grammar import HE, IT, SHE, THEY, WE, WHO, YOU, Clause, I, NounPhrase, Pair, realise, sound
+from lexigraph.text.lexicon import DETERMINER, NOUN, TIME, VERB, frame_of
 
 PAST_FORMS = {verb.past for verb in lexicon.VERB.values()}
 THIRD_FORMS = {verb.third for verb in lexicon.VERB.values()}
@@ -170,7 +148,7 @@ def test_two_objects():
 
 
 def test_existential_agrees_with_what_exists():
-    drawer = Prepositional("in", phrase("drawer"))
+    drawer = phrase("drawer", preposition="in")
     there = clause("existential", "be", None, phrase("key", "a"), goal=drawer)
     assert realise(there) == "There is a key in the drawer ."
     plural = replace(there, objects=(phrase("key", "a", True),))
@@ -196,7 +174,7 @@ def test_embedded_clauses():
 
 
 def test_relative_clauses_agree_with_their_head():
-    live = clause("dwelling", "live", WHO, goal=Prepositional("near", phrase("river")))
+    live = clause("dwelling", "live", WHO, goal=phrase("river", preposition="near"))
     girls = phrase("girl", plural=True, relative=live)
     sing = clause(
         "intransitive", "sing", girls, tense="past", aspect="progressive", time=TIME["yesterday"], fronted=True
@@ -223,7 +201,7 @@ NEVER = [
     r"\b[Aa] [aeiou]",
     r"\b[Aa]n ([^aeiouh]|h(?!onest|our))",
     r"\bnot \w+ some\b",
-    r"\b(\w+) \1\b",
+    r"\b(?!her her)(\w+) \1\b",  # "gave her her book"
     r" [.?,] [.?]|  |'",
     r"\b(knowing|owning|wanting|needing|liking|hating|believing)\b",
     r"\b[Cc]an not\b",
@@ -232,7 +210,7 @@ NEVER = [
 
 @pytest.fixture(scope="module")
 def sample():
-    return [(drawn, realise(drawn)) for drawn in clauses(3000, seed=11)]
+    return [(drawn, realise(drawn)) for drawn in clauses(1000, seed=11)]
 
 
 @pytest.mark.parametrize("pattern", NEVER)
@@ -257,7 +235,7 @@ def test_plain_pronoun_subjects_agree(sample):
     """Read off the surface: the word after a pronoun that opens a statement."""
     third = {"is", "was", "has", "does", "had", "did"} | THIRD_FORMS | PAST_FORMS
     other = {"are", "were", "have", "do", "had", "did"} | BASES | PAST_FORMS
-    modals = {*lexicon.MODALS.split(), "will", "cannot"}
+    modals = {*lexicon.MODALS, "will", "cannot"}
     seen = 0
     for _, text in sample:
         first, second, *_ = text.split(" ")
@@ -268,7 +246,7 @@ def test_plain_pronoun_subjects_agree(sample):
             assert second in other | modals, text
             assert second not in ("is", "was", "has", "does"), text
             seen += 1
-    assert seen > 300
+    assert seen > 80
 
 
 def test_do_support_and_modals_take_the_bare_verb(sample):
@@ -296,9 +274,9 @@ def test_times_fit_the_tense(sample):
 
 
 def test_it_is_deterministic_and_the_seed_matters():
-    once = list(sentences(300, seed=4))
-    assert once == list(sentences(300, seed=4))
-    assert once != list(sentences(300, seed=5))
+    once = list(sentences(100, seed=4))
+    assert once == list(sentences(100, seed=4))
+    assert once != list(sentences(100, seed=5))
 
 
 def run(code, hash_seed="0"):
@@ -309,9 +287,9 @@ def run(code, hash_seed="0"):
 
 
 def test_it_does_not_depend_on_the_hash_seed():
-    code = "from lexigraph.text.grammar import sentences; print(*sentences(200, seed=4), sep='\\n')"
+    code = "from lexigraph.text.constructions import sentences; print(*sentences(100, seed=4), sep='\\n')"
     assert run(code, "1") == run(code, "2")
-    assert run(code).splitlines() == list(sentences(200, seed=4))
+    assert run(code).splitlines() == list(sentences(100, seed=4))
 
 
 def test_unknown_names_are_refused_with_the_known_ones():
@@ -327,83 +305,84 @@ def test_unknown_names_are_refused_with_the_known_ones():
 
 
 def test_size_of_the_lexicon():
-    assert len(lexicon.lexemes()) >= 400
-    for verb in lexicon.VERB.values():
+    assert len(NOUN) + len(lexicon.PROPER) + len(VERB) >= 400
+    for verb in VERB.values():
         assert verb.third.endswith("s")
         assert verb.ing.endswith("ing")
 
 
-def test_there_are_enough_constructions():
-    assert len(CONSTRUCTIONS) >= 12
-    assert all(name == construction.name for name, construction in CONSTRUCTIONS.items())
-
-
-def test_each_construction_has_fifty_thousand_sentences():
-    """A lower bound for each, and a direct count for the one whose bound is lowest.
-
-    In a process of its own, where no type is checked at run time: it draws nearly 200,000 sentences.
-    """
-    code = """
-from lexigraph.text.grammar import CONSTRUCTIONS, count_distinct, sentences
-for construction in CONSTRUCTIONS:
-    print(construction, count_distinct(construction))
-print("counted", len(set(sentences(80_000, 0, ["role"]))))
+def test_sentences_seldom_come_twice():
+    draws = 3000
+    code = f"""
+from lexigraph.text.constructions import CONSTRUCTIONS, sentences
+for name in CONSTRUCTIONS:
+    print(len(set(sentences({draws}, 0, [name]))))
 """
-    counts = {name: int(count) for name, count in (line.split() for line in run(code).splitlines())}
-    assert set(counts) == {*CONSTRUCTIONS, "counted"}
-    assert min(counts.values()) >= 50_000, counts
+    distinct = list(map(int, run(code).split()))
+    assert len(distinct) == len(CONSTRUCTIONS) >= 12
+    assert min(distinct) > 0.9 * draws
+
+
+@pytest.mark.slow
+def test_every_construction_has_fifty_thousand_sentences():
+    code = """
+from lexigraph.text.constructions import CONSTRUCTIONS, sentences
+for name in CONSTRUCTIONS:
+    print(name, len(set(sentences(90_000, 0, [name]))))
+"""
+    distinct = dict(line.split() for line in run(code).splitlines())
+    assert len(distinct) >= 12
+    assert {name for name, count in distinct.items() if int(count) < 50_000} == set()
 
 
 # --- Edits -------------------------------------------------------------------------------------------------
 
 
+def edited(family, before):
+    """What the edit makes of a clause, if the clause is in the state to start from."""
+    pair = EDITS[family].pair(before)
+    return realise(pair[1]) if pair and pair[0] == before else None
+
+
 def test_edits_by_hand():
     today = opening(HE, tense="present")
-    assert realise(EDITS["he-they"](today)) == "They open the door ."
-    assert realise(EDITS["present-past"](today)) == "He opened the door ."
-    assert realise(EDITS["not-do"](today)) == "He does not open the door ."
-    assert realise(EDITS["ask-do"](today)) == "Does he open the door ?"
-    assert realise(EDITS["passive"](today)) == "The door is opened by him ."
-    assert realise(EDITS["could-you"](opening(YOU, mood="command"))) == "Could you open the door ?"
-    assert EDITS["not-auxiliary"](today) is None
-    assert EDITS["present-past"](replace(today, time=TIME["right now"], aspect="progressive")) is None
-    assert EDITS["progressive"](clause("transitive", "own", HE, phrase("car"))) is None
-    assert EDITS["he-she"](opening(SHE)) is None
-    assert EDITS["she-i"](clause("transitive", "help", SHE, WE)) is None  # never "I help us"
+    assert edited("he-they", today) == "They open the door ."
+    assert edited("present-past", today) == "He opened the door ."
+    assert edited("not-do", today) == "He does not open the door ."
+    assert edited("ask-do", today) == "Does he open the door ?"
+    assert edited("passive", today) == "The door is opened by him ."
+    assert edited("must", today) == "He must open the door ."
+    assert edited("could-you", opening(YOU, mood="command")) == "Could you open the door ?"
+    assert edited("not-auxiliary", today) is None
+    assert edited("present-past", clause("transitive", "cut", THEY, phrase("rose"))) is None  # it would be the same
+    assert edited("present-past", replace(today, time=TIME["right now"], aspect="progressive")) is None
+    assert edited("progressive", clause("transitive", "own", HE, phrase("car"))) is None
+    assert edited("he-she", opening(SHE)) is None
+    assert edited("she-i", clause("transitive", "help", SHE, WE)) is None  # never "I help us"
 
 
 def test_a_new_subject_is_taken_up_again():
     tired = clause("quality", "be", HE, predicate="tired", tense="past")
     leave = clause("intransitive", "leave", HE, tense="past", conjunction="because", subordinate=tired)
-    assert realise(EDITS["he-they"](leave)) == "They left because they were tired ."
-    assert realise(EDITS["past-future"](leave)) == "He will leave because he is tired ."
+    assert edited("he-they", leave) == "They left because they were tired ."
+    assert edited("past-future", leave) == "He will leave because he is tired ."
 
 
 @pytest.mark.parametrize("family", EDITS)
-def test_edits_are_reversible_and_change_the_sentence(family):
-    edit, rng, done = EDITS[family], random.Random(3), 0
-    names = list(CONSTRUCTIONS)
-    while done < 15:
-        before = edit.before(CONSTRUCTIONS[rng.choice(names)].draw(rng))
-        after = before and edit(before)
-        if not before or not after:
-            continue
-        assert edit.undo(after) == before
-        assert edit(edit.undo(after)) == after
+def test_edits_are_reversible_and_as_right_as_drawn_sentences(family, sample):
+    edit = EDITS[family]
+    pairs = list(islice(filter(None, (edit.pair(drawn) for drawn, _ in sample)), 20))
+    assert len(pairs) == 20
+    for before, after in pairs:
+        assert edit.pair(before) == edit.pair(after) == (before, after)
         assert realise(before) != realise(after)
-        done += 1
-
-
-@pytest.mark.parametrize("family", EDITS)
-def test_edited_sentences_are_as_right_as_drawn_ones(family):
-    for before, after in edit_pairs(family, 25, seed=1):
-        for text in (before, after):
+        for text in (realise(before), realise(after)):
             assert not any(re.search(pattern, text) for pattern in NEVER), text
 
 
 def test_quadruples_are_the_same_edit_of_two_sentences():
     pronouns = {"He": "She"}
-    for a_x, b_x, a_y, b_y in edit_quadruples("he-she", 100, seed=2):
+    for a_x, b_x, a_y, b_y in edit_quadruples("he-she", 40, seed=2):
         assert (a_x, b_x) != (a_y, b_y)
         for before, after in ((a_x, b_x), (a_y, b_y)):
             if before.startswith("He "):
@@ -416,7 +395,7 @@ def test_quadruples_are_the_same_edit_of_two_sentences():
 
 
 def test_agreement_items():
-    items = list(agreement_items(800, seed=0))
+    items = list(agreement_items(250, seed=0))
     assert {item.distractors for item in items} >= {0, 1, 2, 3}
     assert 0.3 < sum(item.attractor for item in items) / len(items) < 0.8
     singular = {"is", "was", "has"} | THIRD_FORMS
@@ -431,7 +410,7 @@ def test_agreement_items():
             assert item.right in singular, item
         if item.attractor is False and item.distractors == 1 and words[0] == "This":
             assert not re.search(r"\b(these|those|two|three|some)\b", item.prefix), item
-    assert items == list(agreement_items(800, seed=0))
+    assert items == list(agreement_items(250, seed=0))
 
 
 # --- Splits ------------------------------------------------------------------------------------------------
@@ -439,8 +418,9 @@ def test_agreement_items():
 
 def test_training_has_every_verb_every_construction_and_every_held_out_word():
     code = """
-from lexigraph.text.grammar import clauses, head_word, realise, split_of
-for clause in clauses(40_000, seed=6):
+from lexigraph.text.constructions import clauses, head_word, split_of
+from lexigraph.text.grammar import realise
+for clause in clauses(10_000, seed=6):
     print(split_of(clause), clause.construction, head_word(clause), realise(clause))
 """
     drawn = [line.split(" ", 3) for line in run(code).splitlines()]
@@ -457,8 +437,7 @@ for clause in clauses(40_000, seed=6):
 
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_splits_are_respected(split):
-    assert all(split_of(drawn) == split for drawn in clauses(150, seed=1, split=split))
-    assert len(list(edit_pairs("ask-do", 50, split=split))) == 50
+    assert all(split_of(drawn) == split for drawn in clauses(80, seed=1, split=split))
 
 
 def test_the_documented_examples_are_held_out():
@@ -469,5 +448,6 @@ def test_the_documented_examples_are_held_out():
 
 
 def test_train_and_test_share_no_sentence_pairs():
-    train, test = (set(edit_pairs("not-do", 100, split=split)) for split in ("train", "test"))
+    train, test = (set(edit_pairs("not-do", 20, split=split)) for split in ("train", "test"))
+    assert len(train) == len(test) == 20
     assert not train & test

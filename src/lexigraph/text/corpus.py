@@ -24,7 +24,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import clean, grammar, readers
+from lexigraph.text import clean, constructions, readers
 from lexigraph.text.batches import Spans
 from lexigraph.text.tokenizer import Tokenizer
 
@@ -59,33 +59,41 @@ def pieces(data: recipes.Data, seed: int = 0) -> Iterator[Piece]:
     tidy = clean.cleaner(data.clean) if data.clean else None
     for name, file in given.items():
         cut = _cutter(shares, seed) if name == "train" and shares["train"] < 1 - 1e-9 else None
-        begun = inside = False  # has the unit any text yet; does the piece go on with a line of the one before
-        for piece in _units(find(file), data, name, cut):
-            text = piece.text
-            if tidy:
-                text = _tidied(text, tidy, inside) if data.unit == "stream" else tidy(text) or ""
-            begun = begun or bool(text)
-            if piece.split and (text or (piece.last and begun)):
-                yield Piece(piece.split, text, piece.last)
-            inside = not piece.last and not piece.text.endswith("\n")
+        if cut and data.documents == "file":
+            raise UsageError('With data.documents = "file" the text is one document and cannot be split: give --valid.')
+        found = _units(find(file), data, name, cut)
+        if tidy and data.unit == "stream":
+            found = _tidied(found, tidy)
+        elif tidy:
+            found = (Piece(piece.split, tidy(piece.text) or "", piece.last) for piece in found)
+        begun = False  # whether the unit has any text: one that has none leaves no boundary either
+        for piece in found:
+            begun = begun or bool(piece.text)
+            if piece.split and (piece.text or (piece.last and begun)):
+                yield piece
             begun = begun and not piece.last
 
 
-def _tidied(text: str, tidy: clean.LineRule, inside: bool) -> str:
-    """A piece of a stream cleaned line by line. Line ends stay, but for those of lines that are dropped; where a
-    long line was cut in two, the white space at the cut stays."""
-    lines = text.split("\n")
-    kept = []
-    for number, line in enumerate(lines):
-        first, last = number == 0 and inside, number == len(lines) - 1
-        cleaned = tidy(line) if line and not line.isspace() else ""
-        if cleaned is None and not last:
-            continue
-        cleaned = cleaned or ""
-        before = " " if first and line[:1].isspace() and not cleaned[:1].isspace() else ""
-        after = "\n" if not last else " " if line[-1:].isspace() and not cleaned[-1:].isspace() else ""
-        kept.append(before + cleaned + after)
-    return "".join(kept)
+def _tidied(stream: Iterable[Piece], tidy: clean.LineRule) -> Iterator[Piece]:
+    """A stream cleaned line by line. Line ends stay, but for those of dropped lines; where a long line was cut into
+    pieces, its words stay apart."""
+    inside = gap = False  # does a piece go on with a line of the one before, and was there white space between
+    for piece in stream:
+        lines = piece.text.split("\n")
+        kept = []
+        for number, line in enumerate(lines):
+            ended = number < len(lines) - 1
+            cleaned = tidy(line) if line and not line.isspace() else ""
+            if cleaned is None and ended and not inside:
+                continue
+            cleaned = cleaned or ""
+            if inside and cleaned and (gap or line[0].isspace()) and not cleaned[0].isspace():
+                cleaned = " " + cleaned
+            kept.append(cleaned + "\n" * ended)
+            inside = not ended and (inside or bool(line))
+            gap = inside and (line[-1:].isspace() or (gap and not line)) and not cleaned[-1:].isspace()
+        inside = inside and not piece.last
+        yield Piece(piece.split, "".join(kept), piece.last)
 
 
 def _shares(data: recipes.Data, given: dict[str, str]) -> dict[str, float]:
@@ -142,7 +150,7 @@ def _units(file: str, data: recipes.Data, split: str, cut: Callable[[str], str] 
 def _records(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
     """Lines with the number of their document."""
     if file == GRAMMAR:
-        for number, sentence in enumerate(grammar.sentences(data.sentences)):
+        for number, sentence in enumerate(constructions.sentences(data.sentences)):
             yield sentence, number
         return
     by_line = data.documents == "line"
@@ -171,9 +179,9 @@ def _stream(file: str, data: recipes.Data, split: str, cut: bool) -> Iterator[Pi
 
     def texts() -> Iterator[str]:
         if file == GRAMMAR:
-            yield from (sentence + "\n" for sentence in grammar.sentences(data.sentences))
+            yield from (sentence + "\n" for sentence in constructions.sentences(data.sentences))
         else:
-            yield from readers.read_text(file, data.max_chars, data.columns or None)
+            yield from readers.read_text(file, max_chars=data.max_chars, columns=data.columns or None)
 
     if not cut:
         for text in texts():

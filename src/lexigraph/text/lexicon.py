@@ -147,7 +147,7 @@ ADJECTIVES = {
 MODIFIERS = """
     child adult worker                | from  | settlement
     beast                             | from  | village valley forest farm
-    child adult worker                | with  | clothing instrument portable umbrella camera lantern
+    child adult worker                | with  | hat scarf coat instrument portable umbrella camera lantern
     child adult worker                | near  | opening tree bush landmark
     animal                            | near  | tree bush landmark
     child adult worker animal         | in    | garden courtyard park
@@ -319,8 +319,8 @@ FRAMES = {
         human  | train                         | dogs horses parrot monkey | told
         human  | chase                         | rabbit squirrel fox goose hen pig cat | told
         human  | catch                         | rabbit mouse hen ball goat | told point
-        human  | drive                         | car truck bus van tractor train | told daily calm
-        human  | park                          | car truck van bus     | told calm
+        adult worker kin | drive               | car truck bus van tractor train | told daily calm
+        adult worker kin | park                | car truck van bus     | told calm
         human  | explain discuss               | idea                  | told calm
         human  | understand know               | plan rule answer problem lesson tale | state
         human  | remember forget               | idea tale music       | point
@@ -362,9 +362,10 @@ FRAMES = {
     "motion": """
         human          | walk run                      | > to reachable                      | told daily pace
         human          | hurry go                      | > to reachable                      | told daily
-        human beast    | run walk return               | > to room building outdoors         | told daily
+        human          | run walk return               | > to room building outdoors         | told daily
+        beast          | run walk return               | > to barn farm garden park forest valley river lake | daily
         human          | travel return go              | > to settlement                     | told
-        human          | drive ride                    | > to settlement landmark farm harbor station airport | told
+        adult worker kin | drive ride                  | > to settlement landmark farm harbor station airport | told
         soldier sailor guard student child | march     | > to settlement station school park | told
         kitten puppy mouse | crawl                     | > to opening furniture              | pace
         fliers         | fly                           | > to river lake forest barn island  |
@@ -399,7 +400,7 @@ QUALITIES = """
     human           | cheerful lonely curious afraid thirsty patient honest kind                         | passing
     animal          | hungry tired thirsty quiet calm sick                                               | passing
     food dish       | fresh delicious                                                                    | passing
-    cake pie sandwich potato egg sausage pancake dish | cold warm hot ready                              | passing
+    cake pie sandwich potato egg sausage pancake soup rice | cold warm hot ready                         | passing
     drink           | cold warm fresh                                                                    | passing
     tea coffee      | hot strong sweet                                                                   | passing
     portable storage| empty full heavy dirty dusty                                                       |
@@ -414,13 +415,13 @@ QUALITIES = """
     room building   | empty dark cold quiet dirty                                                        | passing
     plant           | dry tall beautiful                                                                 |
 """
-DEGREES = "very quite too"
-ABSOLUTE = "open closed broken torn delicious empty full ready"  # never "very closed"
+DEGREES = ("very", "quite", "too")
+ABSOLUTE = ("open", "closed", "broken", "torn", "delicious", "empty", "full", "ready")  # never "very closed"
 COMMANDABLE = "careful quiet ready patient honest kind calm cheerful"  # "Be careful ."
 
 ROLE_SUBJECTS = "adult kin"
 ROLES = "worker"  # "She was a famous singer ."
-ROLE_ADJECTIVES = "good famous clever honest excellent modest patient terrible careful popular"
+ROLE_ADJECTIVES = ("good", "famous", "clever", "honest", "excellent", "patient", "terrible", "careful", "popular")
 
 LOCATIONS = """
     small dishware text food | on   | surface
@@ -441,11 +442,11 @@ LOCATIONS = """
 # --- Adverbs and adverbials --------------------------------------------------------------------------------
 
 MANNERS = {
-    "calm": "slowly, carefully, quietly, quickly",
-    "pace": "slowly, quickly, quietly",
-    "glad": "happily, quietly, again",
-    "still": "quietly, patiently, calmly, silently",
-    "loud": "loudly, again",
+    "calm": ("slowly", "carefully", "quietly", "quickly"),
+    "pace": ("slowly", "quickly", "quietly"),
+    "glad": ("happily", "quietly", "again"),
+    "still": ("quietly", "patiently", "calmly", "silently"),
+    "loud": ("loudly", "again"),
 }
 
 # Phrase, and the tense and aspect that it goes with.
@@ -464,21 +465,15 @@ TIMES = {
     "future simple, modal, command": "tonight",
     "command": "now, tomorrow",
 }
-HABITUAL = "every day, every morning, on Sundays, every week, every summer"  # only with frames tagged `daily`
+MODALS = ("can", "could", "must", "should", "may", "might")
 
-MODALS = "can could must should may might"
-
-CONJUNCTIONS = {  # what the main clause tells, what the subordinate clause tells, tenses of the main clause
-    "because": "action, state, past present future",
-    "although": "action, state, past present future",
-    "when": "action, event, past future",
-    "before": "action, event, past future",
-    "after": "action, event, past future",
-    "if": "action, event, future",
-    "unless": "action, event, future",
-    "while": "action, activity, past",
-    "until": "activity, event, past future",
-}
+CONJUNCTIONS = """
+    because although  | action   | state    | past present future
+    when before after | action   | event    | past future
+    if unless         | action   | event    | future
+    while             | action   | activity | past
+    until             | activity | event    | past future
+"""  # what the main clause tells, what the subordinate clause tells, tenses of the main clause
 
 # --- Reading the tables ------------------------------------------------------------------------------------
 
@@ -533,6 +528,15 @@ class Frame:
     tags: frozenset[str] = frozenset()
     predicates: tuple[str | Noun, ...] = ()
     personal: bool = True  # a person can be the subject, so that `she` and `Anna` serve
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """What the main clause and the subordinate clause tell, and the tenses of the main clause."""
+
+    main: str
+    subordinate: str
+    tenses: tuple[str, ...]
 
 
 Entry = tuple[Verb, Frame]
@@ -646,19 +650,19 @@ def _times() -> dict[str, Time]:
     return {phrase: Time(phrase, frozenset(keys)) for phrase, keys in fits.items()}
 
 
-def lexemes() -> set[str]:
-    """Every word with an entry of its own, as "word/class"."""
-    found = {f"{noun.singular}/noun" for noun in (*NOUN.values(), *PROPER)} | {f"{verb}/verb" for verb in VERB}
-    found |= {f"{word}/adjective" for words in ADJECTIVES.values() for word in words.split()}
-    found |= {f"{word}/adjective" for _, words, _ in _rows(QUALITIES) for word in words.split()}
-    found |= {f"{word}/adjective" for word in ROLE_ADJECTIVES.split()}
-    found |= {f"{word}/adverb" for words in MANNERS.values() for word in words.split(", ") if word.endswith("ly")}
-    return found | {f"{word}/modal" for word in MODALS.split()} | {f"{word}/conjunction" for word in CONJUNCTIONS}
-
-
 DETERMINER = {name: Determiner(*forms.replace("-", "").split(" ")) for name, forms in DETERMINERS.items()}
 ENTRIES = _entries()
 ADJECTIVES_OF = _by_noun(ADJECTIVES)
 MODIFIERS_OF = _modifiers()
 DETERMINERS_OF = _determiners()
 TIME = _times()
+CONJUNCTION = {
+    word: Conjunction(main, subordinate, tuple(tenses.split()))
+    for words, main, subordinate, tenses in _rows(CONJUNCTIONS)
+    for word in words.split()
+}
+
+
+def frame_of(kind: str, verb: str) -> Frame:
+    """The first frame of this kind that has the verb, to build a clause by hand."""
+    return next(frame for entry, frame in ENTRIES[kind] if entry.base == verb)

@@ -15,33 +15,26 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import heapq
 import json
 import os
 import random
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tokenizers as hf
 from jaxtyping import Int64, UInt32
-from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.run import replacing
-from lexigraph.text import readers, unigram, wordpiece
+from lexigraph.text import unigram, vocabulary
+from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL
 
-KINDS = ("char", "word", "bpe", "wordpiece", "unigram", "sentencepiece")
-SPECIAL = ("<pad>", "<unk>", "<eos>")
 FORMAT = 1
-BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))  # how SentencePiece writes the bytes it falls back to
-NEVER = -1e4  # the score of pieces that no text may reach: worse than any segmentation into characters
-BLOCK_CHARS = 1 << 22  # characters handled at once, in counting and in encoding
 
 
 class Tokenizer:
@@ -111,16 +104,7 @@ class Tokenizer:
                 f"A {kind} tokenizer of size {size} is too small: the special tokens"
                 f"{' and the 256 bytes' if taken > len(names) else ''} alone take {taken}."
             )
-        shell = _shell(kind, lower)
-        lines = _lines(source)
-        if kind == "char":
-            shell.model = _char_model(shell, lines, names, size, min_count)
-        elif kind == "bpe":
-            shell.model = _bpe_model(shell, _sample(lines, sample_chars, seed), names, size, min_count)
-        else:
-            words = _count_words(shell, _sample(lines, sample_chars, seed))
-            shell.model = _word_model(kind, words, names, size, min_count)
-        content = json.loads(shell.to_str())
+        content = vocabulary.learn(source, kind, size, names, lower, min_count, seed, sample_chars)
         # Inside the model's part, where Hugging Face's reader passes over what it does not know.
         content["model"]["lexigraph"] = {"format": FORMAT, "kind": kind, "special": names}
         return cls(content)
@@ -141,7 +125,7 @@ class Tokenizer:
             return self.encode_flat([text])[0].tolist()
         rng = random.Random(seed)
         ids: list[int] = []
-        for word in _split(self._hf, text):
+        for word in vocabulary.split(self._hf, text):
             if alpha is None:
                 ids += [self._ids[piece] for piece in self._drop_merges(word, dropout, rng)]
             else:
@@ -151,7 +135,7 @@ class Tokenizer:
     def encode_flat(self, texts: Sequence[str]) -> tuple[UInt32[np.ndarray, " tokens"], Int64[np.ndarray, " texts"]]:
         """All ids of many texts one after another, and how many each text has: what shards are written from."""
         rows: list[np.ndarray] = [np.zeros(0, np.uint32)]
-        for block in _blocks(texts):
+        for block in vocabulary.blocks(texts):
             if self.kind == "char":
                 rows += map(self._encode_characters, block)
                 continue
@@ -159,7 +143,7 @@ class Tokenizer:
                 encodings = self._hf.encode_batch_fast(block, add_special_tokens=False)
             except TypeError:  # the way a lone surrogate shows
                 for text in block:
-                    _check_unicode(text)
+                    vocabulary.check_unicode(text)
                 raise
             rows += [np.array(encoding.ids, np.uint32) for encoding in encodings]
         flat = np.concatenate(rows)
@@ -174,7 +158,7 @@ class Tokenizer:
 
     def _encode_characters(self, text: str) -> np.ndarray:
         """A look-up, many times faster than the model without merges that the file holds."""
-        return self._character_ids[_codes(_normalised(self._hf, text))]
+        return self._character_ids[vocabulary.codes(vocabulary.normalised(self._hf, text))]
 
     @cached_property
     def _character_ids(self) -> np.ndarray:
@@ -295,209 +279,6 @@ class Tokenizer:
             return cls(content)
         except Exception as error:  # Hugging Face raises bare Exception for whatever it cannot read
             raise LexigraphError(f"The tokenizer file {target} is damaged: {error}.") from None
-
-
-# -------------------------------------------------------------------------------------------- the six kinds
-
-
-def _shell(kind: str, lower: bool) -> hf.Tokenizer:
-    """What stands around the model: normalising, splitting into words, joining again."""
-    shell = hf.Tokenizer(models.BPE())
-    normal: list[Any] = [normalizers.Lowercase()] if lower else []
-    if kind == "char":
-        shell.decoder = decoders.Fuse()
-    elif kind == "bpe":
-        shell.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-        shell.decoder = decoders.ByteLevel()
-    elif kind == "word":
-        shell.pre_tokenizer = pre_tokenizers.WhitespaceSplit()  # and no decoder: words are joined with spaces
-    elif kind == "wordpiece":
-        shell.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        shell.decoder = decoders.WordPiece(prefix="##", cleanup=True)
-    elif kind == "unigram":
-        spaced = pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
-        shell.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), spaced])
-        shell.decoder = decoders.Metaspace(prepend_scheme="always", split=False)
-    elif kind == "sentencepiece":
-        # Every line gets a ▁ in front, so that a word is the same piece there as elsewhere; since this one is
-        # always added and always taken away, white space comes back exactly. (A ▁ in the text becomes a space.)
-        begin_line = normalizers.Replace(hf.Regex(r"\n(?!\z)"), "\n▁")
-        normal = [normalizers.NFKC(), *normal, normalizers.Prepend("▁"), normalizers.Replace(" ", "▁"), begin_line]
-        shell.pre_tokenizer = pre_tokenizers.Split(hf.Regex(r"\s|▁[^\s▁]*"), "isolated")
-        joins = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-        shell.decoder = decoders.Sequence([*joins, decoders.Replace("\n ", "\n"), decoders.Strip(" ", 1, 0)])
-    if normal:
-        shell.normalizer = normalizers.Sequence(normal)
-    return shell
-
-
-def _char_model(shell: hf.Tokenizer, lines: Iterable[str], names: list[str], size: int, min_count: int) -> Any:
-    """The most frequent characters of the whole source, as a BPE model without merges."""
-    counts = np.zeros(0x110000, np.int64)
-    for block in _blocks(lines):
-        counts += np.bincount(_codes(_normalised(shell, "".join(block))), minlength=len(counts))
-    seen = np.flatnonzero(counts >= min_count)
-    _require_text(len(seen) > 0)
-    ordered = seen[np.argsort(-counts[seen], kind="stable")][: size - len(names)]
-    return models.BPE(_numbered([*names, *map(chr, ordered.tolist())]), [], unk_token=SPECIAL[1])
-
-
-def _bpe_model(shell: hf.Tokenizer, sample: list[str], names: list[str], size: int, min_count: int) -> Any:
-    """Hugging Face's trainer: it sorts the alphabet and breaks ties by id, so every run gives the same merges."""
-    _require_text(any(sample))
-    trainer = trainers.BpeTrainer(
-        vocab_size=size,
-        min_frequency=max(2, min_count),
-        special_tokens=names,
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    # Training makes the special tokens ones that are cut out of texts: take the model, leave the rest.
-    learner = hf.Tokenizer.from_str(shell.to_str())
-    learner.train_from_iterator(sample, trainer)
-    learned = json.loads(learner.to_str())["model"]
-    return models.BPE(learned["vocab"], [(left, right) for left, right in learned["merges"]])
-
-
-def _word_model(kind: str, words: Counter[str], names: list[str], size: int, min_count: int) -> Any:
-    """The kinds that learn from words and their counts."""
-    if kind == "word":
-        frequent = [word for word, count in words.items() if count >= min_count and word not in names]
-        frequent.sort(key=lambda word: (-words[word], word))
-        return models.WordLevel(_numbered([*names, *frequent][:size]), unk_token=SPECIAL[1])
-
-    alphabet = _alphabet(words, min_count)
-    _require_text(bool(alphabet - {"▁"}))
-    if kind == "wordpiece":
-        known = {word: count for word, count in words.items() if alphabet.issuperset(word)}
-        pieces = [*names, *wordpiece.learn_pieces(known, size - len(names), max(2, min_count))]
-        _require_room(len(pieces), size)
-        return models.WordPiece(
-            _numbered(pieces), unk_token=SPECIAL[1], max_input_chars_per_word=wordpiece.LONGEST_WORD
-        )
-
-    # A unigram model looks for every piece in the text, special ones too: with their characters in the alphabet
-    # there is always a better way to read "<pad>" than as padding.
-    unreachable = [*names, *(BYTES if kind == "sentencepiece" else ())]
-    alphabet |= set("▁".join(unreachable))
-    _require_room(len(unreachable) + len(alphabet), size)
-    learned = unigram.learn_pieces(words, size - len(unreachable), alphabet, max(2, min_count), never=unreachable)
-    scored = [(piece, NEVER) for piece in unreachable] + learned
-    return models.Unigram(scored, unk_id=1, byte_fallback=kind == "sentencepiece")
-
-
-def _alphabet(words: Counter[str], min_count: int) -> set[str]:
-    """The characters that cover 99.95 % of the text, or the 256 most frequent if those are more."""
-    counts: Counter[str] = Counter()
-    for word, count in words.items():
-        for character in word:
-            counts[character] += count
-    ordered = sorted(counts, key=lambda character: (-counts[character], character))
-    covered = np.cumsum([counts[character] for character in ordered])
-    enough = int(np.searchsorted(covered, 0.9995 * covered[-1])) + 1
-    return {character for character in ordered[: max(enough, 256)] if counts[character] >= min_count}
-
-
-def _numbered(pieces: Iterable[str]) -> dict[str, int]:
-    return {piece: i for i, piece in enumerate(pieces)}
-
-
-# -------------------------------------------------------------------------------------------- reading text
-
-
-def _lines(source: Any) -> Iterator[str]:
-    """The lines of files or of texts, their ends kept; a very long one comes in parts."""
-    texts: Any = source
-    if isinstance(source, str | os.PathLike):
-        texts = readers.read_text(Path(source))
-    elif isinstance(source, list | tuple) and all(map(_names_a_file, source)):
-        texts = chain.from_iterable(map(readers.read_text, source))
-    for text in texts:
-        _check_unicode(text)
-        for piece in readers.pieces([text]):
-            yield from piece.splitlines(keepends=True)
-
-
-def _names_a_file(item: str | os.PathLike) -> bool:
-    """A path or a text? A string is a path if there is such a file, or if it looks like data.txt or a/b.tsv.gz."""
-    if isinstance(item, os.PathLike) or re.fullmatch(r"\S+\.(txt|tsv|jsonl?|xz|gz)", item):
-        return True
-    return len(item) < 1024 and "\0" not in item and os.path.isfile(item)
-
-
-def _sample(lines: Iterable[str], limit: int, seed: int) -> list[str]:
-    """Lines of at most `limit` characters in all, evenly from the whole, in order: those that draw small numbers."""
-    rng = random.Random(seed)
-    kept: list[tuple[float, int, str]] = []  # a heap, the largest number first
-    total, bar = 0, 1.0
-    for number, line in enumerate(lines):
-        draw = rng.random()
-        if draw >= bar:
-            continue
-        heapq.heappush(kept, (-draw, number, line))
-        total += len(line)
-        while total > limit and len(kept) > 1:
-            largest, _, dropped = heapq.heappop(kept)
-            bar, total = -largest, total - len(dropped)
-    return [line[:limit] for _, _, line in sorted(kept, key=lambda entry: entry[1])]
-
-
-def _count_words(shell: hf.Tokenizer, sample: list[str]) -> Counter[str]:
-    """How often each word stands in the text, split as the encoder will split it."""
-    words: Counter[str] = Counter()
-    for chunk, count in Counter(chunk for line in sample for chunk in line.split()).items():
-        for word in _split(shell, chunk):
-            words[word] += count
-    _require_text(bool(words))
-    return words
-
-
-def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
-    block: list[str] = []
-    total = 0
-    for text in texts:
-        block.append(text)
-        total += len(text)
-        if total >= BLOCK_CHARS:
-            yield block
-            block, total = [], 0
-    if block:
-        yield block
-
-
-def _normalised(shell: hf.Tokenizer, text: str) -> str:
-    _check_unicode(text)
-    return text if shell.normalizer is None else shell.normalizer.normalize_str(text)
-
-
-def _split(shell: hf.Tokenizer, text: str) -> list[str]:
-    return [word for word, _ in shell.pre_tokenizer.pre_tokenize_str(_normalised(shell, text))]
-
-
-def _codes(text: str) -> np.ndarray:
-    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
-
-
-def _check_unicode(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise LexigraphError(
-            f"Character {error.start} of the text is a lone surrogate ({text[error.start]!r}), which is no text;"
-            " the file it came from was probably not read as UTF-8."
-        ) from None
-
-
-def _require_text(found: bool) -> None:
-    if not found:
-        raise LexigraphError("The source holds no text to learn from, or nothing in it is seen min_count times.")
-
-
-def _require_room(needed: int, size: int) -> None:
-    if needed > size:
-        raise LexigraphError(
-            f"The special tokens and single characters alone are {needed}: size {size} is too small."
-        )
 
 
 def _file_at(path: str | os.PathLike) -> Path:

@@ -9,6 +9,7 @@ A checkpoint appears by one rename, after its files are on the disk; the one bef
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -75,8 +76,15 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def _save(tensors: dict[str, Tensor], path: Path) -> None:
     try:
         save_file(tensors, path)
+        path.chmod(0o666 & ~_umask())  # safetensors' own is for the owner alone
     except SafetensorError as error:  # the disk's own errors arrive in this wrapping
         raise OSError(str(error)) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def latest(folder: Path) -> Path | None:

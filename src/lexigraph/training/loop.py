@@ -20,9 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.objectives.terms import Batch, Carry, value
 from lexigraph.recipe import Train
+from lexigraph.registry import nearest
 from lexigraph.run import Run
 from lexigraph.text.batches import Plan, Spans, share
 from lexigraph.training import checkpoint
@@ -233,6 +234,8 @@ def _validated(training: Training, validate: Validate | None) -> dict[str, float
     with torch.no_grad(), training._autocast():
         scores = validate(training.network)
     training.network.train()
+    if training.settings.metric not in scores:
+        raise UsageError(f"train.metric = {training.settings.metric!r} is not measured{nearest('', scores)}")
     return scores
 
 

@@ -34,7 +34,7 @@ class Reporter:
         self.spoke = 0.0
 
     def say(self, sentence: str) -> None:
-        self.console.print(sentence, markup=False)
+        self.console.print(sentence, markup=False, soft_wrap=True)
 
     def update(self, step: int, facts: dict[str, float]) -> None:
         """Show where the run stands."""

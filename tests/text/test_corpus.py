@@ -1,0 +1,387 @@
+"""From files to shards: who learns from which line, and where every token stands."""
+
+import dataclasses
+import json
+import lzma
+from collections import Counter, defaultdict
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.recipe import Data
+from lexigraph.text import corpus, readers
+from lexigraph.text.batches import Spans
+from lexigraph.text.corpus import Piece, Shard, pieces, shards, write_shards
+from lexigraph.text.tokenizer import Tokenizer
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(name, text):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return str(path)
+
+    return write_file
+
+
+def refusal(action):
+    with pytest.raises(LexigraphError) as caught:
+        action()
+    return str(caught.value)
+
+
+def by_split(found):
+    """The texts of every split, in order."""
+    texts = defaultdict(list)
+    for piece in found:
+        texts[piece.split].append(piece.text)
+    return texts
+
+
+def joined(found):
+    return {split: "".join(texts) for split, texts in by_split(found).items()}
+
+
+def units(found):
+    """Whole units by split: pieces are joined up to the one that ends them."""
+    whole, current = defaultdict(list), ""
+    for piece in found:
+        current += piece.text
+        if piece.last:
+            whole[piece.split].append(current)
+            current = ""
+    assert current == ""
+    return whole
+
+
+# ---- lines ----
+
+
+def test_equal_lines_never_stand_in_two_splits(write):
+    file = write("a.txt", "".join(f"line {number % 700}\n" for number in range(3000)))
+    sides = defaultdict(set)
+    for piece in pieces(Data(train=file, split=(0.6, 0.2, 0.2))):
+        sides[piece.text].add(piece.split)
+    assert len(sides) == 700
+    assert {len(splits) for splits in sides.values()} == {1}
+    assert {split for splits in sides.values() for split in splits} == {"train", "valid", "test"}
+
+
+def test_shares_are_about_right_and_nothing_is_lost(write):
+    lines = [f"line {number}" for number in range(10_000)]
+    texts = by_split(pieces(Data(train=write("a.txt", "\n".join(lines)), split=(0.8, 0.15, 0.05))))
+    assert sorted(chain(*texts.values())) == sorted(lines)
+    for split, share in (("train", 0.8), ("valid", 0.15), ("test", 0.05)):
+        assert len(texts[split]) / 10_000 == pytest.approx(share, abs=0.015)  # over three standard deviations
+
+
+def test_what_the_shares_leave_is_not_used(write):
+    text = "\n".join(f"line {number}" for number in range(5000))
+    file = write("a.txt", text)
+    texts = by_split(pieces(Data(train=file, split=(0.5, 0.1))))
+    assert len(texts["train"]) / 5000 == pytest.approx(0.5, abs=0.025)
+    assert len(texts["valid"]) / 5000 == pytest.approx(0.1, abs=0.02)
+    half, more = len(text) * 5 // 10, len(text) * 6 // 10
+    stream = joined(pieces(Data(train=file, split=(0.5, 0.1), unit="stream")))
+    assert stream == {"train": text[:half], "valid": text[half:more]}
+
+
+def test_a_split_is_a_function_of_the_line_not_of_its_neighbours(write):
+    lines = [f"line {number}" for number in range(500)]
+    forth = {p.text: p.split for p in pieces(Data(train=write("a.txt", "\n".join(lines)), split=(0.5, 0.5)))}
+    back = {p.text: p.split for p in pieces(Data(train=write("b.txt", "\n".join(lines[::-1])), split=(0.5, 0.5)))}
+    assert forth == back
+
+
+def test_another_seed_splits_otherwise(write):
+    data = Data(train=write("a.txt", "\n".join(f"line {number}" for number in range(500))), split=(0.5, 0.5))
+    assert by_split(pieces(data, 1)) == by_split(pieces(data, 1))
+    assert by_split(pieces(data, 1)) != by_split(pieces(data, 2))
+
+
+def test_files_of_their_own_are_not_taken_from_the_training_file(write):
+    train = write("train.txt", "\n".join(f"line {number}" for number in range(4000)))
+    valid = write("valid.txt", "one\ntwo\n")
+    texts = by_split(pieces(Data(train=train, valid=valid, split=(0.8, 0.1, 0.1))))
+    assert texts["valid"] == ["one", "two"]
+    assert len(texts["train"]) / 4000 == pytest.approx(0.9, abs=0.02)  # its share and that of valid
+    test = write("test.txt", "three\n")
+    texts = by_split(pieces(Data(train=train, valid=valid, test=test)))
+    assert {name: len(lines) for name, lines in texts.items()} == {"train": 4000, "valid": 2, "test": 1}
+
+
+@pytest.mark.parametrize("split", [(0.9, 0.2), (-0.1, 0.5), (0.0, 1.0), (0.4, 0.2, 0.2, 0.2)])
+def test_shares_that_cannot_be_are_refused(write, split):
+    with pytest.raises(UsageError, match=r"data\.split"):
+        list(pieces(Data(train=write("a.txt", "a\n"), split=split)))
+
+
+def test_training_text_is_asked_for():
+    with pytest.raises(UsageError, match="--data"):
+        list(pieces(Data()))
+
+
+def test_the_built_in_corpus_is_split_by_its_sentences():
+    texts = by_split(pieces(Data(train="grammar", sentences=500)))
+    assert sum(map(len, texts.values())) == 500
+    assert set(texts["train"]).isdisjoint(texts["valid"] + texts["test"])
+
+
+def test_data_files_are_found_under_the_folder_that_the_environment_names(write, tmp_path, monkeypatch):
+    write("mine.txt", "a\nb\n")
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("LEXIGRAPH_DATA", str(tmp_path))
+    assert [piece.text for piece in pieces(Data(train="mine.txt", split=(1.0,)))] == ["a", "b"]
+    assert corpus.find("grammar") == "grammar"
+    assert corpus.find("nowhere.txt") == "nowhere.txt"
+
+
+# ---- documents ----
+
+BOOKS = [[f"book {book} line {line}" for line in range(1 + book % 5)] for book in range(400)]
+
+
+@pytest.mark.parametrize("unit", ["line", "stream"])
+def test_documents_stay_whole(write, unit):
+    file = write("a.txt", "\n\n".join("\n".join(book) for book in BOOKS))
+    whole = units(pieces(Data(train=file, unit=unit, documents="blank", split=(0.5, 0.25, 0.25))))
+    side = {}
+    for split, texts in whole.items():
+        for text in texts:
+            for line in text.split("\n"):
+                assert side.setdefault(line.split()[1], split) == split
+    assert Counter(side.values()).keys() == {"train", "valid", "test"}
+    found = [line for texts in whole.values() for text in texts for line in text.split("\n")]
+    assert sorted(found) == sorted(line for book in BOOKS for line in book)
+    if unit == "stream":  # a document is one unit, its lines in order
+        assert sorted(chain(*whole.values())) == sorted("\n".join(book) for book in BOOKS)
+
+
+def test_equal_documents_never_stand_in_two_splits(write):
+    file = write("a.txt", "\n\n".join("\n".join(book) for book in BOOKS + BOOKS))
+    whole = units(pieces(Data(train=file, unit="stream", documents="blank", split=(0.5, 0.5))))
+    assert set(whole["train"]).isdisjoint(whole["valid"])
+    assert len(whole["train"]) + len(whole["valid"]) == 2 * len(BOOKS)
+
+
+def test_documents_are_told_by_a_column(write):
+    rows = [{"text": line, "book": f"b{number}"} for number, book in enumerate(BOOKS) for line in book]
+    file = write("a.jsonl", "\n".join(map(json.dumps, rows)))
+    whole = units(pieces(Data(train=file, unit="stream", documents="book", split=(0.5, 0.5))))
+    assert sorted(chain(*whole.values())) == sorted("\n".join(book) for book in BOOKS)
+
+
+def test_each_line_may_be_a_document_of_a_stream(write):
+    file = write("a.txt", "a b\nc\n\nd\n")
+    assert list(pieces(Data(train=file, unit="stream", documents="line", split=(1.0,)))) == [
+        Piece("train", "a b", True),
+        Piece("train", "c", True),
+        Piece("train", "d", True),
+    ]
+
+
+# ---- streams ----
+
+
+@pytest.mark.parametrize("size", [1000, 1003, 200_001])
+def test_the_first_nine_tenths_of_the_characters_are_for_training(write, size):
+    text = ("Ünï cödé wörds\nand more " * (size // 20))[:size]
+    found = joined(pieces(Data(train=write("a.txt", text), unit="stream", split=(0.9, 0.1))))
+    assert found == {"train": text[: size * 9 // 10], "valid": text[size * 9 // 10 :]}
+
+
+@pytest.mark.parametrize("split", [(0.9, 0.05, 0.05), (0.7, 0.2, 0.1), (0.34, 0.33, 0.33), (1.0, 0.0)])
+def test_a_stream_keeps_its_order_and_every_character(write, split):
+    text = "".join(f"line {number}\n" for number in range(10_000))
+    found = list(pieces(Data(train=write("a.txt", text), unit="stream", split=split)))
+    assert "".join(piece.text for piece in found) == text
+    assert [piece.split for piece in found if piece.last] == [
+        name for name, share in zip(("train", "valid", "test"), split, strict=False) if share
+    ]
+    for name, share in zip(("train", "valid", "test"), split, strict=False):
+        assert len(joined(found).get(name, "")) == pytest.approx(share * len(text), abs=1)
+
+
+def test_compressed_streams_are_the_same_text(write):
+    text = "some text\n" * 300
+    plain, packed = write("a.txt", text), write("a.txt.xz", lzma.compress(text.encode()))
+    options = {"unit": "stream", "split": (0.9, 0.1)}
+    assert joined(pieces(Data(train=plain, **options))) == joined(pieces(Data(train=packed, **options)))
+
+
+def test_a_stream_is_read_from_the_column_that_is_named(write):
+    file = write("a.jsonl", '{"body": "one"}\n{"body": "two"}\n')
+    data = Data(train=file, unit="stream", split=(1.0,), columns={"text": "body"})
+    assert joined(pieces(data)) == {"train": "one\ntwo\n"}
+
+
+def test_the_longest_line_of_records_holds_for_streams_too(write):
+    file = write("a.jsonl", json.dumps({"text": "x" * 500}) + "\n")
+    data = Data(train=file, unit="stream", split=(1.0,), max_chars=100)
+    assert "line 1" in refusal(lambda: list(pieces(data)))
+
+
+# ---- cleaning ----
+
+
+def test_lines_are_cleaned_and_those_of_which_nothing_is_left_go(write):
+    data = Data(train=write("a.txt", "Hello  World\n###\nBYE\n"), split=(1.0,))
+    tidy = Data(train=data.train, split=(1.0,), clean=("drop_symbols", "lower", "whitespace"))
+    assert [piece.text for piece in pieces(tidy)] == ["hello world", "bye"]
+
+
+def test_a_stream_is_cleaned_line_by_line_and_keeps_its_line_breaks(write):
+    file = write("a.txt", "The  Cat\n sat .\n\nNew   PARAGRAPH\n###\nend")
+    data = Data(train=file, unit="stream", split=(1.0,), clean=("drop_symbols", "lower", "whitespace"))
+    assert joined(pieces(data)) == {"train": "the cat\nsat .\n\nnew paragraph\nend"}
+
+
+def test_a_long_stream_is_cleaned_as_its_lines_are(write):
+    lines = [f"The {number}th  LINE of it " * (1 + number % 4) for number in range(12_000)]  # over ten pieces
+    data = Data(train=write("a.txt", "\n".join(lines)), unit="stream", split=(1.0,), clean=("lower", "whitespace"))
+    assert joined(pieces(data)) == {"train": "\n".join(" ".join(line.lower().split()) for line in lines)}
+
+
+def test_dropped_lines_of_a_stream_take_no_others_with_them(write):
+    short, long = "two words", " ".join(["word"] * 51)  # lines of over fifty tokens are dropped
+    text = "\n".join([short, long, short] * 4000)
+    data = Data(train=write("a.txt", text), unit="stream", split=(1.0,), clean=("whitespace", "max_tokens"))
+    assert joined(pieces(data)) == {"train": "\n".join([short] * 8000)}
+
+
+@pytest.mark.parametrize("clean", [("lower", "whitespace"), ("lower",)])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Some Words " * 30_000,
+        "x" * readers.PIECE_CHARS + " Word\n",  # cut where there is no white space, just before some
+        "x" * (readers.PIECE_CHARS + 7) + "Word\n",
+        "a " + " " * 2 * readers.PIECE_CHARS + "B\n",
+        "One\n" * 40_000,
+    ],
+    ids=["words", "before-a-space", "in-a-word", "spaces", "lines"],
+)
+def test_words_stay_as_they_are_where_a_long_line_is_cut(write, text, clean):
+    found = joined(pieces(Data(train=write("a.txt", text), unit="stream", split=(1.0,), clean=clean)))["train"]
+    assert found.split() == text.lower().split()
+    assert found.count("\n") == text.count("\n")
+
+
+def test_a_long_line_ends_where_it_ended_when_its_last_piece_is_dropped(write):
+    words = "a " * (readers.PIECE_CHARS // 2)
+    data = Data(train=write("a.txt", f"{words}###\nnext\n"), unit="stream", split=(1.0,))
+    tidy = dataclasses.replace(data, clean=("drop_symbols", "whitespace"))
+    assert joined(pieces(tidy)) == {"train": words.strip() + "\nnext\n"}
+
+
+def test_documents_of_which_nothing_is_left_leave_no_boundary(write):
+    file = write("a.txt", "one\n###\ntwo\n")
+    data = Data(train=file, unit="stream", documents="line", split=(1.0,), clean=("drop_symbols", "whitespace"))
+    assert units(pieces(data)) == {"train": ["one", "two"]}
+
+
+# ---- records without text ----
+
+
+@pytest.mark.parametrize("documents", ["none", "blank"])
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "line", "words"),
+    [
+        ("a.jsonl", '{"text": "fine"}\n{"text": 5}\n', {}, 2, ["number"]),
+        ("a.jsonl", '{"text": "fine"}\n\n{"text": ["a", "b"]}\n', {}, 3, ["list"]),
+        ("a.jsonl", '{"body": "fine"}\n', {}, 1, ["'text'", "body"]),
+        ("a.jsonl", '{"body": "fine"}\n', {"source": "body"}, 1, ["source", "'text'"]),
+        ("a.tsv", "a\tb\nc\td\n", {"source": "1", "target": "2"}, 1, ["source, target", "'text'"]),
+    ],
+)
+def test_a_record_without_text_is_refused_with_file_line_and_remedy(
+    write, name, content, columns, line, words, documents
+):
+    file = write(name, content)
+    data = Data(train=file, columns=columns, documents=documents)
+    sentence = refusal(lambda: list(pieces(data)))
+    for word in [f"{file}, line {line}", "data.columns", *words]:
+        assert word in sentence
+
+
+def test_tagged_sentences_are_no_lines_of_text(write):
+    file = write("a.conll", "the D\ncat N\n")
+    sentence = refusal(lambda: list(pieces(Data(train=file))))
+    for word in (f"{file}, line 1", "tokens", "data.columns"):
+        assert word in sentence
+
+
+# ---- shards ----
+
+
+@pytest.fixture(scope="module")
+def letters():
+    return Tokenizer.train(iter(["abcdefgh ü🙂\n"]), kind="char", size=50)
+
+
+def made(tmp_path, tokenizer, *texts):
+    folder = tmp_path / "tokens"
+    write_shards((Piece("train", text, last) for text, last in texts), tokenizer, folder)
+    return shards(folder)["train"]
+
+
+def test_a_shard_is_units_between_boundaries(tmp_path, letters):
+    shard = made(tmp_path, letters, ("abc", True), ("d", True), ("ef", True))
+    a, b, c, d, e, f = (letters.encode(letter)[0] for letter in "abcdef")
+    eos = letters.eos
+    assert shard.ids.tolist() == [eos, a, b, c, eos, d, eos, e, f, eos]
+    assert shard.offsets.tolist() == [0, 4, 6, 9]
+    unit = shard.ids[shard.offsets[1] : shard.offsets[2] + 1]
+    assert unit.tolist() == [eos, d, eos]
+    (row,) = shard.take(Spans(np.array([4]), np.array([2])))
+    assert row.tolist() == [eos, d, eos]
+
+
+def test_a_stream_has_boundaries_at_its_ends_only(tmp_path, letters):
+    shard = made(tmp_path, letters, ("ab", False), ("c", False), ("d", True))
+    assert letters.decode(shard.ids.tolist()[1:-1]) == "abcd"
+    assert shard.offsets.tolist() == [0, 5]
+
+
+def test_bytes_are_those_of_the_text_and_one_for_each_boundary(tmp_path, letters):
+    assert made(tmp_path, letters, ("aü", True), ("🙂", True)).bytes == 3 + 1 + 4 + 1
+
+
+def test_bytes_of_lines_are_the_size_of_the_file(write, tmp_path, letters):
+    text = "abü\ncd 🙂\n"
+    data = Data(train=write("a.txt", text), split=(1.0,))
+    write_shards(pieces(data), letters, tmp_path / "tokens")
+    assert shards(tmp_path / "tokens")["train"].bytes == len(text.encode())
+
+
+def test_small_vocabularies_take_two_bytes_a_token(tmp_path, letters):
+    assert made(tmp_path, letters, ("abc", True)).ids.dtype == np.uint16
+
+
+@pytest.mark.parametrize("count", [corpus.BLOCK, 2 * corpus.BLOCK + 1])
+def test_blocks_leave_no_trace(tmp_path, letters, count):
+    shard = made(tmp_path, letters, *[("ab", True)] * count)
+    assert shard.offsets.tolist() == list(range(0, 3 * count + 1, 3))
+    assert len(shard.ids) == 3 * count + 1
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(0, 12))
+def test_spans_of_long_units_cover_each_token_once(lengths, longest):
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    shard = Shard(np.arange(offsets[-1] + 1), offsets, 0)
+    starts, sizes = shard.spans(longest)
+    covered = [place for a, n in zip(starts.tolist(), sizes.tolist(), strict=True) for place in range(a, a + n)]
+    assert covered == list(range(offsets[-1]))
+    assert not longest or max(sizes) <= longest
+    assert set(offsets[:-1].tolist()) <= set(starts.tolist())  # no span reaches over the end of a unit
+
+
+def test_nothing_left_to_learn_from_is_said(write, tmp_path, letters):
+    data = Data(train=write("a.txt", "###\n"), clean=("drop_symbols",), split=(1.0,))
+    assert "train" in refusal(lambda: write_shards(pieces(data), letters, tmp_path / "tokens"))
