@@ -17,65 +17,51 @@ import gzip
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.registry import nearest
 
 MAX_CHARS = 1_000_000  # a longer line is almost surely a stream or a damaged file, not a sentence
 PIECE_CHARS = 1 << 16  # read_text hands out pieces of at most this many characters
 MAX_SENTENCE = 100_000  # tokens of a CoNLL sentence; more means that the blank lines are missing
 BLOCK_BYTES = 1 << 18  # small enough for the processor's cache, large enough to hide Python's overhead
 
-FORMATS = {
-    ".jsonl": "json",
-    ".json": "json",
-    ".ndjson": "json",
-    ".tsv": "tsv",
-    ".conll": "conll",
-    ".iob": "conll",
-    ".iob2": "conll",
-    ".bio": "conll",
-    ".conllu": "conllu",
-}
-NOT_READ = {
-    ".csv": "write it as TSV (one row per line, fields split by tabs) or as JSON lines",
-    ".zip": "unpack it first, or compress it with gzip or xz",
-    ".bz2": "unpack it first, or compress it with gzip or xz",
-    ".zst": "unpack it first, or compress it with gzip or xz",
-    ".7z": "unpack it first, or compress it with gzip or xz",
-    ".tar": "unpack it first and name one of the files in it",
-    ".tgz": "unpack it first and name one of the files in it",
-    ".parquet": "write it as JSON lines, one object per line",
-    ".pdf": "save its text as a UTF-8 text file",
-    ".docx": "save its text as a UTF-8 text file",
+FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".conllu": "conllu"}
+FORMATS |= dict.fromkeys((".conll", ".iob", ".iob2", ".bio"), "conll")
+NOT_READ = {".csv": "write it as TSV (one row per line, fields split by tabs) or as JSON lines"}
+NOT_READ |= dict.fromkeys((".zip", ".bz2", ".zst", ".7z", ".tar", ".tgz"), "unpack it first; .gz and .xz are read")
+NOT_READ |= dict.fromkeys((".parquet", ".pdf", ".docx"), "save its text as UTF-8 text or JSON lines")
+COMPRESSED: dict[str, tuple[Callable[..., Any], bytes]] = {  # suffix → how to open it, how such a file begins
+    ".gz": (gzip.open, b"\x1f\x8b"),
+    ".xz": (lzma.open, b"\xfd7zXZ\0"),
 }
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+CONLL_DEFAULT = {"conll": {"tokens": "1", "tags": "-1"}, "conllu": {"tokens": "form", "tags": "upos"}}
 
-OPENERS: dict[str, Callable[[Path, str], Any]] = {".gz": gzip.open, ".xz": lzma.open}
+Columns = Mapping[str, str]  # our name → the file's field
+Lines = Iterator[tuple[int, str]]  # number, line
+Filled = Iterator[tuple[int, str, int]]  # number, line that is not blank, number of its paragraph
+Rows = Iterator[tuple[int, dict[str, Any], Any]]  # number, columns, a key: a document begins where it changes
 
-Fields = dict[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One line, object, row or sentence of a file."""
 
-    columns: dict[str, Any]  # our name -> str or number; a CoNLL column is a list of str
+    columns: dict[str, Any]  # our name → str or number; a CoNLL column is a list of str
     document: int  # counted from 0 within the file
     line: int  # where it starts, counted from 1
 
 
 def read(
     path: str | Path | Source,
-    columns: Mapping[str, str] | None = None,
+    columns: Columns | None = None,
     documents: str = "none",
     max_chars: int = MAX_CHARS,
     limit: int | None = None,
-    format: str | None = None,
 ) -> Iterator[Record]:
     """Yield the records of a file one by one.
 
@@ -87,64 +73,49 @@ def read(
             or TSV file whose change begins one. CoNLL files mark their documents themselves.
         max_chars: a longer line is refused before it is read whole.
         limit: stop after this many records.
-        format: "text", "json", "tsv", "conll" or "conllu", where the suffix does not tell.
     """
     source = path if isinstance(path, Source) else Source(path)
-    kind = _known_format(format) if format else file_format(source.path)
-    if kind == "text":
-        records = _read_plain(source, columns, documents, max_chars)
-    elif kind == "json":
-        records = _read_json(source, columns or {"text": "text"}, documents, max_chars)
-    elif kind == "tsv":
-        records = _read_tsv(source, columns, documents, max_chars)
+    kind, fields = file_format(source.path), columns or {}
+    by_field = "" if documents in ("none", "blank", "file") else fields.get(documents, documents)
+    if kind == "text" and (by_field or len(fields) > 1 or not set(fields.values()) <= {"1", "text"}):
+        asked = by_field or ", ".join(fields.values())
+        raise UsageError(
+            f"{source.path}: plain text has one column, its lines, but the recipe asks for {asked}. "
+            "Name the file .tsv, .jsonl or .conll if it has columns."
+        )
+    if kind in CONLL_DEFAULT and documents not in ("none", "file"):
+        raise UsageError(f"{source.path}: a CoNLL file marks its documents itself; leave data.documents at 'none'.")
+    numbers = count(1)
+    lines = zip(numbers, chain.from_iterable(_line_blocks(source, max_chars)), strict=False)
+    if kind in CONLL_DEFAULT:
+        rows = _conll_rows(lines, fields or CONLL_DEFAULT[kind], kind)
     else:
-        records = _read_conll(source, columns, documents, max_chars, universal=kind == "conllu")
-    return records if limit is None else islice(records, limit)
+        parse = {"text": _text_rows, "json": _json_rows, "tsv": _tsv_rows}[kind]
+        rows = parse(_filled(lines, documents == "blank"), fields, by_field)
+    return islice(_records(source.path, numbers, rows), limit)
 
 
-def read_text(
-    path: str | Path,
-    max_chars: int = MAX_CHARS,
-    columns: Mapping[str, str] | None = None,
-    format: str | None = None,
-) -> Iterator[str]:
+def read_text(path: str | Path, max_chars: int = MAX_CHARS, columns: Columns | None = None) -> Iterator[str]:
     """Yield a file's text in pieces that, joined, are the whole text: what a stream model reads.
 
     A piece holds whole lines, about 64 K characters; a longer line is cut at white space, or at 64 K where it
     has none, so plain text may have lines of any length. Of JSON and TSV files it is the `text` column of each
     record, of CoNLL files the tokens with spaces between, each followed by a newline.
     """
-    source = Source(path)
-    kind = _known_format(format) if format else file_format(source.path)
+    source, kind = Source(path), file_format(path)
     if kind == "text":
         return pieces(source)
-    name = "tokens" if kind.startswith("conll") else "text"
-    if columns is not None and name not in columns:
-        raise UsageError(
-            f"{source.path}: a stream is read from the column '{name}', but the column map names only "
-            f"{_listed(columns)}. Map '{name}' to the field that holds the text."
-        )
-    return pieces(_record_texts(read(path, columns, max_chars=max_chars, format=format), name))
+    name = "tokens" if kind in CONLL_DEFAULT else "text"
+    if columns and name not in columns:
+        raise UsageError(f"{path}: a stream is read from the column '{name}'; map it to the field with the text.")
+    values = (record.columns[name] for record in read(source, columns, max_chars=max_chars))
+    return pieces(_unix(" ".join(value) if isinstance(value, list) else str(value)) + "\n" for value in values)
 
 
 def read_lines(path: str | Path, max_chars: int = MAX_CHARS) -> Iterator[str]:
-    """Yield the non-blank lines of a plain text file as strings: `read` without records, and faster."""
+    """Yield the non-blank lines of a file as strings: `read` without records, and faster."""
     blocks = _line_blocks(Source(path), max_chars)
-    return (line for _, lines in blocks for line in lines if line and not line.isspace())
-
-
-def peek(path: str | Path, rows: int, format: str | None = None, max_chars: int = MAX_CHARS) -> list[list[str]]:
-    """Give the first rows of a TSV file, or the keys of the first objects of a JSON file."""
-    source = Source(path)
-    kind = _known_format(format) if format else file_format(source.path)
-    if kind not in ("json", "tsv"):
-        raise UsageError(f"{path}: a {kind} file has neither rows nor keys.")
-    blocks = _line_blocks(source, max_chars)
-    numbered = ((number, line) for first, lines in blocks for number, line in enumerate(lines, first))
-    filled = islice(((number, line) for number, line in numbered if line and not line.isspace()), rows)
-    if kind == "tsv":
-        return [line.split("\t") for _, line in filled]
-    return [list(_json_object(source.path, number, line)) for number, line in filled]
+    return (line for lines in blocks for line in lines if line and not line.isspace())
 
 
 def file_format(path: str | Path) -> str:
@@ -154,135 +125,10 @@ def file_format(path: str | Path) -> str:
     'json'
     """
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".xz"):
-        suffixes.pop()
-    last = suffixes[-1] if suffixes else ""
+    last = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
     if last in NOT_READ:
         raise LexigraphError(f"{path}: Lexigraph does not read {last} files; {NOT_READ[last]}.")
     return FORMATS.get(last, "text")
-
-
-class Source:
-    """A file's text in decoded blocks, and what was met on the way. Raises at once if there is no such file."""
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        _check_exists(self.path)
-        self._reset()
-
-    def _reset(self) -> None:
-        self.bytes = 0  # decoded so far, after decompression
-        self.bom = False
-        self.endings = {"\n": 0, "\r\n": 0, "\r": 0}
-        self._unfinished = False  # the last line has no line end
-
-    @property
-    def lines(self) -> int:
-        """How many lines have been read, with a last one that lacks its line end."""
-        return sum(self.endings.values()) + self._unfinished
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield text with `\\n` line ends; raise a sentence if it is damaged, binary, not UTF-8 or blank."""
-        self._reset()
-        undecoded, blank = b"", True
-        held = ""  # a "\r" at the end of a block: the next block tells whether "\n" follows
-        for chunk in _chunks(self.path):
-            if not self.bytes:
-                self._refuse_foreign(chunk)
-            if b"\0" in chunk:
-                self._refuse_binary(undecoded + chunk, held)
-            data = undecoded + chunk if undecoded else chunk
-            first = not self.bytes
-            try:
-                text, used = codecs.utf_8_decode(data, "strict", False)
-            except UnicodeDecodeError as error:
-                self._refuse_bytes(data, error, held)
-            undecoded = data[used:]
-            self.bytes += used
-            if first and text.startswith("\ufeff"):
-                self.bom, text = True, text[1:]
-            text, held = self._normalised(held + text)
-            if blank and text and not text.isspace():
-                blank = False
-            if text:
-                self._unfinished = not text.endswith("\n")
-                yield text
-        if undecoded:
-            try:
-                codecs.utf_8_decode(undecoded, "strict", True)
-            except UnicodeDecodeError as error:
-                self._refuse_bytes(undecoded, error, held)
-        if held:
-            self.endings["\r"] += 1
-            self._unfinished = False
-            yield "\n"
-        if blank:
-            raise LexigraphError(
-                f"{self.path} is empty{'' if self.bytes == 0 else ': it holds nothing but white space'}. "
-                "Name a file with text in it."
-            )
-
-    def _normalised(self, text: str) -> tuple[str, str]:
-        held = ""
-        if "\r" in text:
-            if text.endswith("\r"):
-                text, held = text[:-1], "\r"
-            both, returns = text.count("\r\n"), text.count("\r")
-            self.endings["\r\n"] += both
-            self.endings["\r"] += returns - both
-            self.endings["\n"] -= returns  # all of them are newlines by the time the line below counts
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        self.endings["\n"] += text.count("\n")
-        return text, held
-
-    def _place(self, before: bytes, held: str) -> tuple[int, int]:
-        """Line number and byte offset of the byte that follows `before`, in the block being decoded."""
-        text = held + before.decode("utf-8", "replace")
-        lines = sum(self.endings.values()) + text.replace("\r\n", "\n").replace("\r", "\n").count("\n")
-        return lines + 1, self.bytes + len(before)
-
-    def _within(self) -> str:
-        return " of the decompressed text" if self.path.suffix.lower() in (".gz", ".xz") else ""
-
-    def _refuse_foreign(self, chunk: bytes) -> None:
-        for start, name in ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")):
-            if chunk.startswith(start):
-                raise LexigraphError(
-                    f"{self.path}, line 1 (byte offset 0{self._within()}): the file is {name}, not UTF-8. "
-                    f"Convert it: iconv -f {name} -t UTF-8 FILE > NEW."
-                )
-        for start, suffix in ((b"\x1f\x8b", ".gz"), (b"\xfd7zXZ\0", ".xz")):
-            if chunk.startswith(start):
-                raise LexigraphError(
-                    f"{self.path} looks compressed ({suffix}), but its name does not say so. "
-                    f"Rename it so that it ends in {suffix}."
-                )
-
-    def _refuse_binary(self, data: bytes, held: str) -> NoReturn:
-        line, offset = self._place(data[: data.index(b"\0")], held)
-        raise LexigraphError(
-            f"{self.path}, line {line} (byte offset {offset}{self._within()}): there is a NUL byte, so the file "
-            "looks binary. Lexigraph reads UTF-8 text, plain or as .gz or .xz; convert the file to text first."
-        )
-
-    def _refuse_bytes(self, data: bytes, error: UnicodeDecodeError, held: str) -> NoReturn:
-        line, offset = self._place(data[: error.start], held)
-        around = data[error.start : error.start + 200]
-        if error.reason == "unexpected end of data":
-            guess = "The file ends inside a character, so it may have been cut short."
-        else:
-            high = {byte for byte in around if byte >= 0x80}
-            windows = any(byte < 0xA0 for byte in high)  # control characters in Latin-1, quotes in Windows-1252
-            encoding, code = ("Windows-1252", "WINDOWS-1252") if windows else ("Latin-1", "ISO-8859-1")
-            shown = around[:1].decode(encoding, "replace")
-            guess = (
-                f"It might be {encoding}, where that byte is '{shown}'; if so, convert it: "
-                f"iconv -f {code} -t UTF-8 FILE > NEW."
-            )
-        raise LexigraphError(
-            f"{self.path}, line {line} (byte offset {offset}{self._within()}): byte 0x{around[0]:02X} is not "
-            f"valid UTF-8. {guess}"
-        ) from None
 
 
 def pieces(texts: Iterable[str]) -> Iterator[str]:
@@ -297,8 +143,10 @@ def pieces(texts: Iterable[str]) -> Iterator[str]:
         joined, start = "".join(waiting), 0
         while len(joined) - start > PIECE_CHARS:
             end = joined.rfind("\n", start, start + PIECE_CHARS) + 1
-            if end <= start:
-                end = start + _cut_at_space(joined[start : start + PIECE_CHARS])
+            if end <= start:  # a line longer than a piece: cut it after its last white space, if it has any
+                window = joined[start : start + PIECE_CHARS]
+                last_word = "" if window[-1].isspace() else window.rsplit(None, 1)[-1]
+                end = start + (len(window) - len(last_word) or len(window))
             yield joined[start:end]
             start = end
         waiting, length = [joined[start:]], len(joined) - start
@@ -306,408 +154,276 @@ def pieces(texts: Iterable[str]) -> Iterator[str]:
         yield "".join(waiting)
 
 
-def _cut_at_space(window: str) -> int:
-    """Where to cut a text with no line end: after its last white space, or at its end if it has none."""
-    if window[-1].isspace():
-        return len(window)
-    last_word = window.rsplit(None, 1)[-1]
-    return len(window) - len(last_word) or len(window)
+# ---- bytes → text → lines ----
 
 
-def _record_texts(records: Iterator[Record], name: str) -> Iterator[str]:
-    for record in records:
-        value = record.columns[name]
-        text = " ".join(value) if isinstance(value, list) else str(value)
-        yield text.replace("\r\n", "\n").replace("\r", "\n") + "\n"
+class Source:
+    """A file's text, to be read once, and what was met on the way. Raises at once if there is no such file.
+
+    With `chunks`, the bytes come from there, and `path` is only a name for them.
+    """
+
+    def __init__(self, path: str | Path, chunks: Iterable[bytes] | None = None) -> None:
+        self.path = Path(path)
+        self._chunks = _chunks(self.path) if chunks is None else chunks
+        self.bytes = 0  # decoded so far, after decompression
+        self.bom = False
+        self.endings = {"\n": 0, "\r\n": 0, "\r": 0}
+        self.lines = 0  # all of them, once the file has been read
+        if chunks is None:
+            _check_exists(self.path)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield text with `\\n` line ends; raise a sentence if it is damaged, binary, not UTF-8 or blank."""
+        undecoded, blank, end = b"", True, "\n"
+        held = ""  # a "\r" at the end of a block: the next block tells whether "\n" follows
+        for chunk in chain(self._chunks, [b""]):
+            data = undecoded + chunk
+            try:
+                text, used = codecs.utf_8_decode(data, "strict", not chunk)
+                if "\0" in text:
+                    raise UnicodeDecodeError("utf-8", data, data.index(0), data.index(0) + 1, "NUL")
+            except UnicodeDecodeError as error:
+                raise self._refusal(error, held) from None
+            if not self.bytes and text.startswith("\ufeff"):
+                self.bom, text = True, text[1:]
+            undecoded = data[used:]
+            self.bytes += used
+            text = held + text
+            held = "\r" if chunk and text.endswith("\r") else ""
+            text = text.removesuffix(held)
+            returns, both = text.count("\r"), text.count("\r\n") if "\r" in text else 0
+            self.endings["\r\n"] += both
+            self.endings["\r"] += returns - both
+            self.endings["\n"] += text.count("\n") - both
+            text = _unix(text) if returns else text
+            if text:
+                blank = blank and text.isspace()
+                end = text[-1]
+                yield text
+        self.lines = sum(self.endings.values()) + (end != "\n")
+        if blank:
+            nothing = ": it holds nothing but white space" if self.bytes else ""
+            raise LexigraphError(f"{self.path} is empty{nothing}. Name a file with text in it.")
+
+    def _refusal(self, error: UnicodeDecodeError, held: str) -> LexigraphError:
+        """Say which byte of the block being decoded is not text, and what the file may be."""
+        before = error.object[: error.start]
+        text = _unix(held + before.decode("utf-8", "replace"))
+        line = sum(self.endings.values()) + text.count("\n") + 1
+        within = " of the decompressed text" if self.path.suffix.lower() in COMPRESSED else ""
+        return LexigraphError(
+            f"{self.path}, line {line} (byte offset {self.bytes + len(before)}{within}): byte "
+            f"0x{error.object[error.start]:02X} is not UTF-8 text. {_guess_encoding(error)}"
+        )
 
 
-# ---- bytes ----
+def _guess_encoding(error: UnicodeDecodeError) -> str:
+    data, around = error.object, error.object[error.start : error.start + 200]
+    for suffix, (_, magic) in COMPRESSED.items():
+        if data.startswith(magic):
+            return f"The file looks compressed; rename it so that it ends in {suffix}."
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "The file is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW."
+    if b"\0" in data:
+        return "The file holds NUL bytes, so it looks binary; convert it to text first."
+    if error.reason == "unexpected end of data":
+        return "The file ends inside a character, so it may have been cut short."
+    windows = any(0x80 <= byte < 0xA0 for byte in around)  # control characters in Latin-1, quotes in Windows-1252
+    encoding, code = ("Windows-1252", "WINDOWS-1252") if windows else ("Latin-1", "ISO-8859-1")
+    shown = around[:1].decode(encoding, "replace")
+    return f"It might be {encoding}, where that byte is '{shown}'; convert it: iconv -f {code} -t UTF-8 FILE > NEW."
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _check_exists(path: Path) -> None:
     if path.is_dir():
         raise LexigraphError(f"{path} is a folder. Name one file in it.")
-    if path.exists():
-        return
-    folder = path.parent
-    if not folder.is_dir():
-        raise LexigraphError(f"{path}: no such file, and no folder {folder}. Check the path.")
-    names = sorted(entry.name for entry in islice(folder.iterdir(), 10_000) if entry.is_file())
-    close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
-    hint = f"Did you mean {_listed(close, 'or')}?" if close else "Check the name and the folder."
-    raise LexigraphError(f"{path}: no such file. {hint}")
+    if not path.parent.is_dir():
+        raise LexigraphError(f"{path}: no such file, and no folder {path.parent}. Check the path.")
+    if not path.exists():
+        names = [entry.name for entry in islice(path.parent.iterdir(), 10_000) if entry.is_file()]
+        close = difflib.get_close_matches(path.name, names, n=1)
+        hint = f"Did you mean '{close[0]}'?" if close else "Check the name and the folder."
+        raise LexigraphError(f"{path}: no such file. {hint}")
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    suffix = path.suffix.lower()
-    read_so_far = 0
+    suffix, done = path.suffix.lower(), 0
+    opener, _ = COMPRESSED.get(suffix, (open, b""))
     try:
-        with OPENERS.get(suffix, open)(path, "rb") as stream:
+        with opener(path, "rb") as stream:
             while chunk := stream.read(BLOCK_BYTES):
-                read_so_far += len(chunk)
+                done += len(chunk)
                 yield chunk
-    except EOFError:
+    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        what = "truncated" if isinstance(error, EOFError) else "damaged or not such a file"
         raise LexigraphError(
-            f"{path}: the compressed file is truncated; it ends early, after {read_so_far:,} bytes of text or a "
-            "little more. Copy or download it again."
-        ) from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        raise _damaged(path, suffix, read_so_far) from error
+            f"{path} ends in {suffix} but is {what} (after about {done:,} bytes of text). Copy or download it again; "
+            f"if it is plain text, rename it without {suffix}."
+        ) from error
     except OSError as error:
         raise LexigraphError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def _damaged(path: Path, suffix: str, read_so_far: int) -> LexigraphError:
-    magic = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\0"}[suffix]
-    with path.open("rb") as stream:
-        if stream.read(len(magic)) != magic:
-            return LexigraphError(
-                f"{path} ends in {suffix} but is not such a file. If it is plain text, rename it without {suffix}."
-            )
-    return LexigraphError(
-        f"{path}: the compressed file is damaged after {read_so_far:,} bytes of text or a little more. "
-        "Copy or download it again."
-    )
-
-
-# ---- lines ----
-
-
-def _line_blocks(source: Source, max_chars: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the first line, lines), a block's worth at a time."""
+def _line_blocks(source: Source, max_chars: int) -> Iterator[list[str]]:
+    """Yield every line, blank ones too, by the block."""
     if max_chars < 1:
         raise UsageError(f"data.max_chars is {max_chars}; it must be at least 1.")
-    first, unfinished, length = 1, [], 0
+    done, rest = 0, ""  # lines handed out; the line that has not ended yet
     for text in source:
-        lines = text.split("\n")
-        unfinished.append(lines[0])
-        length += len(lines[0])
-        if length > max_chars:
-            _refuse_length(source.path, first, length, at_least=len(lines) == 1)
-        if len(lines) == 1:
-            continue
-        lines[0] = "".join(unfinished)
-        last = lines.pop()
-        if len(max(lines, key=len)) > max_chars:
-            place = next(index for index, line in enumerate(lines) if len(line) > max_chars)
-            _refuse_length(source.path, first + place, len(lines[place]), at_least=False)
-        yield first, lines
-        first += len(lines)
-        unfinished, length = [last], len(last)
-        if length > max_chars:
-            _refuse_length(source.path, first, length, at_least=True)
-    if length:
-        yield first, ["".join(unfinished)]
-
-
-def _refuse_length(path: Path, line: int, length: int, at_least: bool) -> NoReturn:
-    if path.name.lower().removesuffix(".gz").removesuffix(".xz").endswith(".json"):
-        otherwise = "if the whole file is one JSON value, write one object per line"
-    else:
-        otherwise = 'if the file is running text, set data.unit = "stream"'
-    raise LexigraphError(
-        f"{path}, line {line}: the line is {'at least ' if at_least else ''}{length:,} characters long, which is "
-        f"over the limit. If lines of this length are meant, set data.max_chars higher; {otherwise}."
-    )
-
-
-def _read_plain(
-    source: Source, columns: Mapping[str, str] | None, documents: str, max_chars: int
-) -> Iterator[Record]:
-    if columns:
-        names = _listed(columns)
-        if len(columns) > 1 or next(iter(columns.values())) not in ("1", "text"):
-            raise UsageError(
-                f"{source.path}: a plain text file has one column, its lines, but the column map asks for {names}. "
-                "Name the file .tsv, .jsonl or .conll if it has columns."
+        lines = (rest + text).split("\n")
+        if max(map(len, lines)) > max_chars:
+            place = next(place for place, line in enumerate(lines) if len(line) > max_chars)
+            least = "at least " if place == len(lines) - 1 else ""
+            raise LexigraphError(
+                f"{source.path}, line {done + place + 1}: the line is {least}{len(lines[place]):,} characters long. "
+                'If that is meant, set data.max_chars higher; if the file is running text, set data.unit = "stream".'
             )
-    if documents not in ("none", "blank", "file"):
-        raise UsageError(
-            f"{source.path}: documents = '{documents}' would be a column, but plain text has none. "
-            "Use 'none', 'blank' (blank lines separate documents) or 'file'."
-        )
-    return _plain_records(source, next(iter(columns)) if columns else "text", documents == "blank", max_chars)
+        rest = lines.pop()
+        yield lines
+        done += len(lines)
+    if rest:
+        yield [rest]
 
 
-def _plain_records(source: Source, name: str, by_blank: bool, max_chars: int) -> Iterator[Record]:
-    document, gap, started = 0, False, False  # gap: blank lines since the last line of text
-    for first, lines in _line_blocks(source, max_chars):
-        for number, line in enumerate(lines, first):
-            if not line or line.isspace():
-                gap = by_blank and started
-                continue
-            if gap:
-                document, gap = document + 1, False
-            started = True
-            yield Record({name: line}, document, number)
+# ---- lines → records ----
 
 
-@dataclass(slots=True)
-class _Documents:
-    """Counts documents as rows go by."""
-
-    blank: bool  # blank lines separate them; otherwise a change of `key` does
-    count: int = 0
-    started: bool = False
-    gap: bool = False
-    key: Any = None
-
-    def skip_blank(self) -> None:
-        self.gap = self.started
-
-    def place(self, key: Any) -> int:
-        if self.started and ((self.blank and self.gap) or key != self.key):
-            self.count += 1
-        self.started, self.gap, self.key = True, False, key
-        return self.count
+class _Fault(Exception):
+    """What is wrong with the line being read; `_records` adds where it stands."""
 
 
-# ---- JSON lines ----
+def _records(path: Path, numbers: Iterator[int], rows: Rows) -> Iterator[Record]:
+    document, previous = -1, object()  # the first record begins document 0
+    try:
+        for number, values, key in rows:
+            if key != previous:
+                document, previous = document + 1, key
+            yield Record(values, document, number)
+    except _Fault as fault:
+        raise LexigraphError(f"{path}, line {next(numbers) - 1}: {fault}") from None
+    if document < 0:
+        raise LexigraphError(f"{path}: there is a header or a document mark and nothing after it.")
 
 
-def _read_json(source: Source, columns: Mapping[str, str], documents: str, max_chars: int) -> Iterator[Record]:
-    by_field = None if documents in ("none", "blank", "file") else columns.get(documents, documents)
-    counter = _Documents(blank=documents == "blank")
-    for first, lines in _line_blocks(source, max_chars):
-        for number, line in enumerate(lines, first):
-            if not line or line.isspace():
-                counter.skip_blank()
-                continue
-            item = _json_object(source.path, number, line)
-            values = {name: _json_value(source.path, number, item, key) for name, key in columns.items()}
-            key = None if by_field is None else _json_value(source.path, number, item, by_field)
-            yield Record(values, counter.place(key), number)
+def _filled(lines: Lines, by_blank: bool) -> Filled:
+    paragraph = 0
+    for number, line in lines:
+        if line and not line.isspace():
+            yield number, line, paragraph
+        else:
+            paragraph += by_blank
 
 
-def _json_object(path: Path, number: int, line: str) -> Fields:
+def _text_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
+    (name,) = fields or ("text",)
+    return ((number, {name: line}, paragraph) for number, line, paragraph in lines)
+
+
+def _json_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
+    fields = fields or {"text": "text"}
+    for number, line, paragraph in lines:
+        item = _json_object(line)
+        values = {name: _json_value(item, key) for name, key in fields.items()}
+        yield number, values, _json_value(item, by_field) if by_field else paragraph
+
+
+def _json_object(line: str) -> dict[str, Any]:
+    hint = "Write one object per line; of a list, jq -c '.[]' FILE does so."
     try:
         item = json.loads(line)
     except json.JSONDecodeError as error:
-        hint = "Each line must be one whole JSON object"
-        if number == 1 and line.strip() in ("[", "{"):
-            hint = "The file is one JSON value over many lines; write one object per line (jq -c '.[]' FILE)"
-        raise LexigraphError(
-            f"{path}, line {number}, column {error.colno}: broken JSON ({error.msg}). {hint}."
-        ) from None
+        raise _Fault(f"broken JSON at column {error.colno} ({error.msg}). {hint}") from None
     except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
-        raise LexigraphError(f"{path}, line {number}: the JSON cannot be read ({error}).") from None
+        raise _Fault(f"the JSON cannot be read ({error}).") from None
     if not isinstance(item, dict):
-        raise LexigraphError(
-            f"{path}, line {number}: there is a JSON {_json_type(item)} where an object such as "
-            '{"text": "…"} should be. Write one object per line' + (" (jq -c '.[]' FILE)." if item else ".")
-        )
+        raise _Fault(f"{line.strip()[:40]} is not a JSON object. {hint}")
     return item
 
 
-def _json_value(path: Path, number: int, item: Fields, key: str) -> Any:
+def _json_value(item: dict[str, Any], key: str) -> Any:
     value: Any = item
-    if key in item:
-        value = item[key]
-    else:
-        for part in key.split("."):  # "translation.de" is a field of a field
-            if not isinstance(value, dict) or part not in value:
-                raise _missing(path, number, key, list(item))
-            value = value[part]
-    if isinstance(value, str):
-        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            raise LexigraphError(
-                f"{path}, line {number}: the field '{key}' holds half of a surrogate pair (\\ud800 to \\udfff), "
-                "which is no character. Write the file again as UTF-8."
+    for part in [key] if key in item else key.split("."):  # "translation.de" is a field of a field
+        if not isinstance(value, dict) or part not in value:
+            raise _missing(key, item)
+        value = value[part]
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise _Fault(f"the field '{key}' holds half of a surrogate pair. Write the file again as UTF-8.")
+    if isinstance(value, str | int | float) or (isinstance(value, list) and all(isinstance(v, str) for v in value)):
+        return value
+    shown = json.dumps(value)[:40]
+    raise _Fault(f"the field '{key}' is {shown}; it must be a string, a number or a list of strings.")
+
+
+def _tsv_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
+    places: list[int] = []  # of the fields, and of the one that tells the document
+    needed = 0
+    for number, line, paragraph in lines:
+        row = line.split("\t")
+        if not places:
+            fields = fields or {"text": "text" if "text" in row else "1"}
+            keys = [*fields.values(), by_field or "1"]
+            places = _places(keys, row, names=row)
+            needed = max(places) + 1
+            if not all(key.removeprefix("-").isdigit() for key in keys):
+                continue  # the header
+        if len(row) < needed:
+            raise _Fault(
+                f"field {needed} is asked for, but the row ends after field {len(row)}. "
+                "Fields are split by tabs; correct the line or the column map."
             )
-        return value
-    if isinstance(value, int | float) or (isinstance(value, list) and all(isinstance(part, str) for part in value)):
-        return value
-    raise LexigraphError(
-        f"{path}, line {number}: the field '{key}' is a JSON {_json_type(value)}; it must be a string, a number "
-        "or a list of strings."
-    )
+        values = {name: row[place] for name, place in zip(fields, places, strict=False)}
+        yield number, values, row[places[-1]] if by_field else paragraph
 
 
-def _json_type(value: Any) -> str:
-    names = {dict: "object", list: "list", str: "string", bool: "boolean", type(None): "null"}
-    return names.get(type(value), "number")
-
-
-# ---- TSV ----
-
-
-def _read_tsv(source: Source, columns: Mapping[str, str] | None, documents: str, max_chars: int) -> Iterator[Record]:
-    counter = _Documents(blank=documents == "blank")
-    by_field = None if documents in ("none", "blank", "file") else (columns or {}).get(documents, documents)
-    places: dict[str, int] | None = None
-    key_place, needed = -1, 0
-    for first, lines in _line_blocks(source, max_chars):
-        for number, line in enumerate(lines, first):
-            if not line or line.isspace():
-                counter.skip_blank()
-                continue
-            row = line.split("\t")
-            if places is None:
-                asked = dict(columns) if columns else {"text": "text" if "text" in row else "1"}
-                wanted = list(asked.values()) + ([] if by_field is None else [by_field])
-                found = [_tsv_place(source.path, number, key, row) for key in wanted]
-                places = dict(zip(asked, found, strict=False))
-                key_place = -1 if by_field is None else found[-1]
-                needed = max(found)
-                if not all(_is_number(key) for key in wanted):
-                    continue  # the header
-            if len(row) <= needed:
-                raise LexigraphError(
-                    f"{source.path}, line {number}: the row has {_counted(len(row), 'field')}, but field "
-                    f"{needed + 1} is asked for. Fields are split by tabs; correct the line or the column map."
-                )
-            values = {name: row[place] for name, place in places.items()}
-            yield Record(values, counter.place(row[key_place] if key_place >= 0 else None), number)
-    if not counter.started:
-        raise LexigraphError(f"{source.path}: there is a header line and nothing after it.")
-
-
-def _is_number(key: str) -> bool:
-    return key.isascii() and key.isdigit()
-
-
-def _tsv_place(path: Path, number: int, key: str, row: list[str]) -> int:
-    if _is_number(key):
-        if int(key) == 0:
-            raise UsageError(f"{path}: the column map asks for field 0; fields are counted from 1.")
-        return int(key) - 1
-    if key not in row:
-        raise _missing(path, number, key, row, "or map columns by number, counted from 1")
-    return row.index(key)
-
-
-# ---- CoNLL ----
-
-
-def _read_conll(
-    source: Source, columns: Mapping[str, str] | None, documents: str, max_chars: int, universal: bool
-) -> Iterator[Record]:
-    if documents not in ("none", "file"):
-        raise UsageError(
-            f"{source.path}: documents = '{documents}' does not apply to a CoNLL file, which marks its documents "
-            "itself (-DOCSTART- or # newdoc). Leave it at 'none'."
-        )
-    return _conll_records(source, columns, max_chars, universal)
-
-
-def _conll_records(
-    source: Source, columns: Mapping[str, str] | None, max_chars: int, universal: bool
-) -> Iterator[Record]:
-    document, seen, start = 0, False, 0  # seen: sentences in this document; start: line of the sentence
-    width, width_line = 0, 0
-    places: dict[str, int] = {}
+def _conll_rows(lines: Lines, fields: Columns, kind: str) -> Rows:
     sentence: list[list[str]] = []
-
-    def finished() -> Record:
-        return Record(dict(zip(places, map(list, zip(*sentence, strict=True)), strict=True)), document, start)
-
-    any_sentence = False
-    for first, lines in _line_blocks(source, max_chars):
-        for number, line in enumerate(lines, first):
-            begins = not sentence and _begins_document(line)
-            if not line or line.isspace() or line.startswith("-DOCSTART-"):
-                if sentence:
-                    yield finished()
-                    sentence, seen, any_sentence = [], True, True
-                begins = line.startswith("-DOCSTART-")
-                if not begins:
-                    continue
-            if begins:
-                document, seen = document + seen, False
-                continue
-            if not sentence and _is_comment(line, universal):
-                continue
-            row = line.split("\t") if "\t" in line else line.split()
-            if not width:
-                width, width_line = len(row), number
-                places = _conll_places(source.path, number, columns, row, universal)
-            if len(row) != width:
-                raise LexigraphError(
-                    f"{source.path}, line {number}: the line has {_counted(len(row), 'column')}, but line "
-                    f"{width_line} has {width}. Every token needs the same columns; a blank line ends a sentence."
-                )
-            if universal and not row[0].isdigit():
-                continue  # 3-4 is a span of words, 8.1 an empty node: neither is a word of the sentence
-            if not sentence:
-                start = number
-            sentence.append([row[place] for place in places.values()])
-            if len(sentence) > MAX_SENTENCE:
-                raise LexigraphError(
-                    f"{source.path}, line {start}: the sentence that starts here has over {MAX_SENTENCE:,} tokens. "
-                    "A blank line must end each sentence."
-                )
-    if sentence:
-        yield finished()
-    elif not any_sentence:
-        raise LexigraphError(f"{source.path}: there is no sentence in it, only comments or document marks.")
-
-
-def _begins_document(line: str) -> bool:
-    return line.startswith(("# newdoc", "#begin document"))
-
-
-def _is_comment(line: str, universal: bool) -> bool:
-    if universal:
-        return line.startswith("#")
-    # In other column files "#" may be a word: only what cannot be one is a comment.
-    return line.startswith("#end document") or (line.startswith("# ") and " = " in line)
-
-
-def _conll_places(
-    path: Path, number: int, columns: Mapping[str, str] | None, row: list[str], universal: bool
-) -> dict[str, int]:
-    if columns is None:
-        columns = {"tokens": "form", "tags": "upos"} if universal else {"tokens": "1", "tags": "-1"}
-        if len(row) < 2:
-            raise LexigraphError(
-                f"{path}, line {number}: a CoNLL file has at least two columns, word and tag, and here is one. "
-                'For words alone, map columns = {"tokens": "1"}.'
+    places: list[int] = []
+    start = width = documents = 0
+    for number, line in chain(lines, [(0, "")]):
+        begins = line.startswith("-DOCSTART-") or (not sentence and line.startswith(("# newdoc", "#begin document")))
+        if begins or not line or line.isspace():
+            if sentence:
+                values = ([row[place] for row in sentence] for place in places)
+                yield start, dict(zip(fields, values, strict=True)), documents
+                sentence = []
+            documents += begins
+            continue
+        remark = line.startswith("#end document") or (line.startswith("# ") and " = " in line)
+        if not sentence and (remark or (kind == "conllu" and line.startswith("#"))):
+            continue  # in files other than CoNLL-U, a line that begins with "#" may hold a word
+        row = line.split("\t") if "\t" in line else line.split()
+        if not places:
+            if len(row) < 2 and "-1" in fields.values():
+                raise _Fault('a CoNLL file has at least two columns; for words alone, map columns = {"tokens": "1"}.')
+            keys = [key.lower() for key in fields.values()]
+            width, places = len(row), _places(keys, row, names=CONLLU_COLUMNS if kind == "conllu" else ())
+        if len(row) != width:
+            raise _Fault(
+                f"the line ends after column {len(row)}, but the first token has {width} columns. "
+                "Every token needs the same columns; a blank line ends a sentence."
             )
-    places = {}
-    for name, key in columns.items():
-        if universal and key.lower() in CONLLU_COLUMNS:
-            place = CONLLU_COLUMNS.index(key.lower())
-        elif key == "-1":
-            place = len(row) - 1
-        elif _is_number(key):
-            place = int(key) - 1
-        else:
-            place = -1
-        if not 0 <= place < len(row):
-            there = list(CONLLU_COLUMNS) if universal else [str(index + 1) for index in range(len(row))]
-            raise _missing(path, number, key, there, "or -1 for the last")
-        places[name] = place
-    return places
+        if kind == "conll" or row[0].isdigit():  # 3-4 is a span of words, 8.1 an empty node: not words
+            start = start if sentence else number
+            sentence.append(row)
+        if len(sentence) > MAX_SENTENCE:
+            raise _Fault(f"over {MAX_SENTENCE:,} tokens since line {start}; a blank line must end each sentence.")
 
 
-# ---- words for messages ----
+def _places(keys: Sequence[str], row: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Find fields in a row by the names of its columns, or by number: counted from 1, -1 for the last."""
+    known = {name: names.index(name) for name in names[: len(row)]}
+    known |= {str(place + 1): place for place in range(len(row))} | {"-1": len(row) - 1}
+    for key in keys:
+        if key not in known:
+            raise _missing(key, known)
+    return [known[key] for key in keys]
 
 
-def _missing(path: Path, number: int, key: str, there: list[str], more: str = "") -> LexigraphError:
-    close = difflib.get_close_matches(key, there, n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
-    more = f" ({more})" if more else ""
-    return LexigraphError(
-        f"{path}, line {number}: there is no field '{key}'; the fields are {_listed(there)}.{hint} "
-        f"Set data.columns to the names in the file{more}."
-    )
-
-
-def _known_format(name: str) -> str:
-    known = sorted({"text", *FORMATS.values()})
-    if name not in known:
-        raise UsageError(f"'{name}' is not a format; the formats are {_listed(known)}.")
-    return name
-
-
-def _listed(names: Iterable[str], word: str = "and") -> str:
-    shown = [f"'{name if len(name) <= 40 else name[:39] + '…'}'" for name in names]
-    if len(shown) > 12:
-        shown = [*shown[:11], f"{len(shown) - 11} more"]
-    if len(shown) < 2:
-        return shown[0] if shown else "none"
-    return f"{', '.join(shown[:-1])} {word} {shown[-1]}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
+def _missing(key: str, names: Iterable[str]) -> _Fault:
+    near = nearest(key, [name[:40] for name in names])
+    return _Fault(f"there is no field '{key}' for data.columns (names, or numbers counted from 1){near}")
