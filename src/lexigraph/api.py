@@ -111,13 +111,14 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
     with _parents(folder), replacing(folder) as temporary:
         temporary.mkdir()
         run = Run(temporary)
+        tidy = corpus.make_cleaner(recipe.data, recipe.train.seed)
         if start is None:
             reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer.")
-            tokenizer = corpus.train_tokenizer(recipe)
+            tokenizer = corpus.train_tokenizer(recipe, tidy)
         else:
             tokenizer = Tokenizer.load(Path(start) / "tokenizer.json")
         tokenizer.save(temporary / "tokenizer.json")
-        corpus.write_shards(corpus.pieces(recipe.data, recipe.train.seed), tokenizer, temporary / "tokens")
+        corpus.write_shards(corpus.pieces(recipe.data, recipe.train.seed, tidy), tokenizer, temporary / "tokens")
         network = build(recipe, tokenizer)
         if start is not None:
             load_weights(network, Path(start) / "model.safetensors")  # a damaged one is refused now, not at step 0
@@ -256,7 +257,8 @@ def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> d
     model = load(folder, device)
     run = Run.open(folder)
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
-    pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source))
+    tidy = corpus.make_cleaner(model.recipe.data, model.recipe.train.seed)
+    pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source, 0, tidy))
     old = run.json("results.json") if run.finished else {"scores": {}}
     with tempfile.TemporaryDirectory() as temporary:
         tokens = Path(temporary) / "tokens"

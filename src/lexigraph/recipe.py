@@ -37,6 +37,8 @@ class Data:
     documents: str = "none"  # where documents begin: none, line, blank, file, or a column's name
     columns: dict[str, str] = field(default_factory=dict)  # our column -> the file's field
     clean: tuple[str, ...] = ()  # cleaning rules, in order
+    rare: tuple[int, ...] = ()  # then in stages: words seen at most so often go,
+    max_words: tuple[int, ...] = ()  # and after them lines of more words than this
     window: int = 0  # tokens per window of a stream; 0: the model's context
     max_chars: int = 1_000_000  # a longer line is refused: it is rarely a sentence
     sentences: int = 60_000  # how many the built-in corpus yields
@@ -110,6 +112,8 @@ SECTIONS: dict[str, type] = {"data": Data, "tokenizer": Tokenizer, "train": Trai
 RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of a list, each one counts
     "data.window": (0, math.inf),
     "data.sentences": (1, math.inf),
+    "data.rare": (0, math.inf),
+    "data.max_words": (1, math.inf),
     "train.steps": (1, math.inf),
     "train.epochs": (0, math.inf),
     "train.batch_tokens": (1, math.inf),

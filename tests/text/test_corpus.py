@@ -385,3 +385,22 @@ def test_spans_of_long_units_cover_each_token_once(lengths, longest):
 def test_nothing_left_to_learn_from_is_said(write, tmp_path, letters):
     data = Data(train=write("a.txt", "###\n"), clean=("drop_symbols",), split=(1.0,))
     assert "train" in refusal(lambda: write_shards(pieces(data), letters, tmp_path / "tokens"))
+
+
+def test_cleaning_in_stages_counts_words_in_the_training_file_only(tmp_path):
+    train, valid = tmp_path / "train.txt", tmp_path / "valid.txt"
+    train.write_text("The cat sat .\n" * 3 + "The DOG sat .\n" + "the the the the the the\n")
+    valid.write_text("the dog sat .\nthe cat sat .\n")
+    data = Data(train=str(train), valid=str(valid), split=(1.0,), clean=("lower",), rare=(1, 2), max_words=(5, 4))
+    texts = [(piece.split, piece.text) for piece in corpus.pieces(data)]
+    # "dog" is seen once in training and goes, also from validation; the line of six words goes
+    assert texts == [("train", "the cat sat .")] * 3 + [
+        ("train", "the sat ."),
+        ("valid", "the sat ."),
+        ("valid", "the cat sat ."),
+    ]
+
+
+def test_stages_need_as_many_lengths_as_counts():
+    with pytest.raises(UsageError, match=r"data\.rare and data\.max_words"):
+        list(corpus.pieces(Data(train="grammar", rare=(1, 2), max_words=(5,))))

@@ -50,17 +50,36 @@ def find(name: str) -> str:
     return str(Path(root) / name) if (Path(root) / name).exists() else name
 
 
-def pieces(data: recipes.Data, seed: int = 0) -> Iterator[Piece]:
-    """All text of the recipe's files, cleaned, with the split that each piece belongs to."""
+def make_cleaner(data: recipes.Data, seed: int = 0) -> clean.LineRule | None:
+    """The recipe's cleaning of a line, its word counts taken from the training split; None if it asks for none."""
+    if len(data.rare) != len(data.max_words):
+        raise UsageError(
+            "data.rare and data.max_words are the stages of cleaning: give both the same number of values."
+        )
+    if data.rare and data.unit == "stream":
+        raise UsageError('Cleaning in stages (data.rare) drops lines, and data.unit = "stream" has none: use "line".')
+    if not data.rare:
+        return clean.cleaner(data.clean) if data.clean else None
+
+    def lines() -> Iterator[str]:
+        return (piece.text for piece in pieces(data, seed, str) if piece.split == "train")
+
+    return clean.fitted_cleaner(lines, data.clean, list(map(clean.Stage, data.rare, data.max_words)))
+
+
+def pieces(data: recipes.Data, seed: int = 0, tidy: clean.LineRule | None = None) -> Iterator[Piece]:
+    """All text of the recipe's files with the split that each piece belongs to, cleaned by `tidy` or as it says."""
     given = {name: getattr(data, name) for name in SPLITS if getattr(data, name)}
     if "train" not in given:
         raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
     shares = _shares(data, given)
-    tidy = clean.cleaner(data.clean) if data.clean else None
+    tidy = tidy or make_cleaner(data, seed)
     for name, file in given.items():
         cut = _cutter(shares, seed) if name == "train" and shares["train"] < 1 - 1e-9 else None
         if cut and data.documents == "file":
-            raise UsageError('With data.documents = "file" the text is one document and cannot be split: give --valid.')
+            raise UsageError(
+                'With data.documents = "file" the text is one document and cannot be split: give --valid.'
+            )
         found = _units(find(file), data, name, cut)
         if tidy and data.unit == "stream":
             found = _tidied(found, tidy)
@@ -267,11 +286,11 @@ class _Writer:
         (self.folder / f"{self.name}.json").write_text(json.dumps(facts))
 
 
-def train_tokenizer(recipe: recipes.Recipe) -> Tokenizer:
+def train_tokenizer(recipe: recipes.Recipe, tidy: clean.LineRule | None = None) -> Tokenizer:
     """A tokenizer from the training split alone."""
     settings = recipe.tokenizer
     return Tokenizer.train(
-        (piece.text for piece in pieces(recipe.data, recipe.train.seed) if piece.split == "train"),
+        (piece.text for piece in pieces(recipe.data, recipe.train.seed, tidy) if piece.split == "train"),
         kind=settings.kind,
         size=settings.size,
         special=settings.special,
