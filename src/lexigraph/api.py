@@ -118,7 +118,8 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         else:
             tokenizer = Tokenizer.load(Path(start) / "tokenizer.json")
         tokenizer.save(temporary / "tokenizer.json")
-        corpus.write_shards(corpus.pieces(recipe.data, recipe.train.seed, tidy), tokenizer, temporary / "tokens")
+        pieces = corpus.pieces(recipe.data, recipe.train.seed, tidy)
+        corpus.write_shards(pieces, tokenizer, temporary / "tokens", told=reporter.count)
         network = build(recipe, tokenizer)
         if start is not None:
             load_weights(network, Path(start) / "model.safetensors")  # a damaged one is refused now, not at step 0

@@ -26,6 +26,7 @@ from torch.nn import functional as F
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import attend, attend_explicitly
 from lexigraph.nn.feedforward import Activation, FeedForward
+from lexigraph.nn.linear import Linear, linear
 from lexigraph.nn.positions import rotary, rotate, sinusoidal
 from lexigraph.nn.stepper import State, Step
 from lexigraph.objectives.next_token import next_token_terms, shifted
@@ -70,10 +71,18 @@ class View:
     places: Int[Tensor, "#B T"]
     mask: Bool[Tensor, "B 1 #T S"] | None = None  # None: everything before
     rotation: Float[Tensor, "2 length D"] | None = None
-    store: Float[Tensor, "B L 2 H capacity D"] | None = None  # where keys and values are kept
+    store: Sequence[Float[Tensor, "B H capacity D"]] = ()  # where keys and values are kept, layer after layer
     time: int = 0  # from which place on
     weights: list[Tensor] | None = None  # collects attention weights, computed in the open
     layer: int = 0  # the one at work
+
+    def keep(self, k: Float[Tensor, "B H T D"], v: Float[Tensor, "B H T D"]) -> tuple[Tensor, Tensor]:
+        """This layer's keys and values so far, (B, H, S, D): the new ones are written behind those in the cache."""
+        keys, values = self.store[2 * self.layer], self.store[2 * self.layer + 1]
+        time = k.shape[2]
+        keys.narrow(2, self.time, time).copy_(k)
+        values.narrow(2, self.time, time).copy_(v)
+        return keys.narrow(2, 0, self.time + time), values.narrow(2, 0, self.time + time)
 
 
 class SelfAttention(nn.Module):
@@ -82,8 +91,8 @@ class SelfAttention(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.heads, self.dropout = config.heads, config.dropout
-        self.qkv = nn.Linear(config.dim, 3 * config.dim, bias=config.bias)
-        self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
+        self.qkv = Linear(config.dim, 3 * config.dim, bias=config.bias)
+        self.out = Linear(config.dim, config.dim, bias=config.bias)
 
     def forward(self, x: Float[Tensor, "B T d"], view: View) -> Float[Tensor, "B T d"]:
         batch, time, dim = x.shape
@@ -91,10 +100,8 @@ class SelfAttention(nn.Module):
         if view.rotation is not None:
             q, k = rotate(q, view.rotation, view.places), rotate(k, view.rotation, view.places)
         causal = view.mask is None and time > 1
-        if view.store is not None:
-            store, end = view.store[:, view.layer], view.time + time
-            store[:, 0, :, view.time : end], store[:, 1, :, view.time : end] = k, v
-            k, v = store[:, 0, :, :end], store[:, 1, :, :end]
+        if view.store:
+            k, v = view.keep(k, v)
         if view.weights is None:
             dropout = self.dropout if self.training else 0.0
             mixed = attend(q, k, v, causal=causal, mask=view.mask, dropout=dropout)
@@ -107,20 +114,22 @@ class SelfAttention(nn.Module):
 class Block(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.pre = config.norm == "pre"
+        self.pre, self.dropout = config.norm == "pre", config.dropout
         inner = config.inner or 4 * config.dim
         self.attention = SelfAttention(config)
         self.feed_forward = FeedForward(config.dim, inner, config.activation, config.bias)
         self.norm_attention = nn.LayerNorm(config.dim, bias=config.bias)
         self.norm_feed_forward = nn.LayerNorm(config.dim, bias=config.bias)
-        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "B T d"], view: View) -> Float[Tensor, "B T d"]:
         if self.pre:
-            x = x + self.dropout(self.attention(self.norm_attention(x), view))
-            return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))
-        x = self.norm_attention(x + self.dropout(self.attention(x, view)))
-        return self.norm_feed_forward(x + self.dropout(self.feed_forward(x)))
+            x = x + self._drop(self.attention(self.norm_attention(x), view))
+            return x + self._drop(self.feed_forward(self.norm_feed_forward(x)))
+        x = self.norm_attention(x + self._drop(self.attention(x, view)))
+        return self.norm_feed_forward(x + self._drop(self.feed_forward(x)))
+
+    def _drop(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
+        return F.dropout(x, self.dropout) if self.training else x  # no layer of its own: decoding feels each call
 
 
 class GPT(nn.Module):
@@ -228,7 +237,7 @@ class GPT(nn.Module):
         mask = None
         if state.ragged:
             mask = (torch.arange(time + 1, device=ids.device) >= rows["pads"][:, None])[:, None, None]
-        view = View(places, mask, store=cache, time=time, weights=[] if attention else None)
+        view = View(places, mask, store=_by_layer(cache), time=time, weights=[] if attention else None)
         x = self._through(tokens[:, None], view)
         seen = torch.stack(view.weights).mean((0, 2))[:, -1] if view.weights else None  # over layers and heads
         state = replace(state, rows=rows | {"cache": cache, "ids": ids}, time=time + 1)
@@ -240,7 +249,7 @@ class GPT(nn.Module):
         capacity = min(self.context, time + 64)
         config = self.config
         shape = (batch, config.layers, 2, config.heads, capacity, config.dim // config.heads)
-        cache = self.embedding.weight.new_zeros(shape)
+        cache = self.embedding.weight.new_empty(shape)  # only places in use are read
         columns = torch.arange(time, device=ids.device)
         ragged = bool((pads > 0).any())
         places = (columns[None] - pads[:, None]).clamp(min=0)
@@ -248,7 +257,7 @@ class GPT(nn.Module):
         if ragged:  # an empty place sees itself, because softmax over nothing is not a number
             seen = (columns[None] >= pads[:, None])[:, None, None, :]
             mask = (seen & (columns[:, None] >= columns)) | torch.eye(time, dtype=torch.bool, device=ids.device)
-        x = self._through(ids, View(places, mask, store=cache))
+        x = self._through(ids, View(places, mask, store=_by_layer(cache)))
         kept = F.pad(ids, (0, capacity - time))
         state = Cache({"cache": cache, "ids": kept, "pads": pads}, time=time, ragged=ragged).expand(width)
         return Step(self._logits(x[:, -1:]).repeat_interleave(width, 0), state)
@@ -262,7 +271,7 @@ class GPT(nn.Module):
         return F.pad(cache, (0, 0, 0, extra)), F.pad(ids, (0, extra))
 
     def _logits(self, x: Float[Tensor, "R 1 d"]) -> Float[Tensor, "R V"]:
-        return F.linear(self.norm(x[:, 0]), self.output_table)
+        return linear(self.norm(x[:, 0]), self.output_table)
 
     # ---- looking inside ----------------------------------------------------------------------------------
 
@@ -280,6 +289,11 @@ def _crop(ids: Tensor, lengths: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     first = (lengths - limit).clamp(min=0)
     columns = (first[:, None] + torch.arange(limit, device=ids.device)).clamp(max=ids.shape[1] - 1)
     return ids.gather(1, columns), lengths.clamp(max=limit)
+
+
+def _by_layer(cache: Float[Tensor, "R L 2 H capacity D"]) -> tuple[Float[Tensor, "R H capacity D"], ...]:
+    """Keys and values of each layer in turn: views, so that what is written to them stays."""
+    return cache.view(len(cache), 2 * cache.shape[1], *cache.shape[3:]).unbind(1)
 
 
 def replace_width(step: Step, width: int) -> Step:

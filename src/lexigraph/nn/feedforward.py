@@ -10,6 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lexigraph.nn.linear import Linear
+
 Activation = Literal["relu", "gelu", "gelu-tanh", "silu"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -24,8 +26,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, dim: int, inner: int, activation: Activation, bias: bool = True) -> None:
         super().__init__()
-        self.widen = nn.Linear(dim, inner, bias=bias)
-        self.narrow = nn.Linear(inner, dim, bias=bias)
+        self.widen = Linear(dim, inner, bias=bias)
+        self.narrow = Linear(inner, dim, bias=bias)
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape d"]:

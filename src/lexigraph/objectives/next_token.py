@@ -26,7 +26,8 @@ from torch.nn import functional as F
 from lexigraph.objectives.terms import Batch, Term, Terms
 
 IGNORE = -100  # the target of padding: neither scored nor counted
-SLICE = 1 << 25  # logits per slice: 128 MiB in float32
+SLICE = 1 << 22  # logits per slice on the CPU: 16 MiB in float32, which its cache can hold
+WIDER = 8  # times that on other devices, which like large products, and compiled, where each slice is code
 
 
 def shifted(sequences: Sequence[np.ndarray], pad: int) -> Batch:
@@ -81,61 +82,60 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 smoothing: float, pad: int) -> tuple[Tensor, Tensor]:  # fmt: skip
         wanted = any(ctx.needs_input_grad[:3])
         vocabulary = table.shape[0]
-        rows = max(1, SLICE // vocabulary)
-        loss = hidden.new_zeros((), dtype=_wide(hidden.dtype))
-        nll = torch.empty(len(targets), dtype=loss.dtype, device=hidden.device)
+        wider = WIDER if hidden.device.type != "cpu" or torch.compiler.is_compiling() else 1
+        rows = max(1, SLICE * wider // vocabulary)
+        low, wide = _types(hidden)
+        low_hidden, low_table = hidden.to(low), table.to(low)
+        low_bias = None if bias is None else bias.to(low)
+        loss = hidden.new_zeros((), dtype=wide)
+        nll = torch.empty(len(targets), dtype=wide, device=hidden.device)
         d_hidden = torch.empty_like(hidden) if wanted else None
         d_table = torch.zeros_like(table) if wanted else None
         d_bias = torch.zeros_like(bias) if wanted and bias is not None else None
         for start in range(0, len(targets), rows):
-            h, y = hidden[start : start + rows], targets[start : start + rows]
-            logits = F.linear(h, table, bias)
-            low = logits.dtype
-            logits = logits.to(_wide(low))
-            valid = y != IGNORE
+            here = slice(start, start + rows)
+            h, y = low_hidden[here], targets[here]
+            log_p = F.linear(h, low_table, low_bias).log_softmax(1, dtype=wide)
             right = y.clamp(min=0).unsqueeze(1)
-            normaliser = logits.logsumexp(1, keepdim=True)
-            nll[start : start + rows] = (normaliser - logits.gather(1, right)).squeeze(1) * valid
+            valid = (y != IGNORE).to(wide)
+            nll[here] = -log_p.gather(1, right).squeeze(1) * valid
             if smoothing:
-                loss += (_smoothed_kl(logits, normaliser, right, smoothing, pad) * valid).sum()
+                loss += (_smoothed_kl(log_p, right, smoothing, pad) * valid).sum()
             else:
-                loss += nll[start : start + rows].sum()
+                loss += nll[here].sum()
             if d_hidden is not None and d_table is not None:
-                delta = logits.sub_(normaliser).exp_()  # p
-                if smoothing:  # p - q
-                    delta -= smoothing / (vocabulary - 2)
-                    delta[:, pad] += smoothing / (vocabulary - 2)
-                    share = smoothing / (vocabulary - 2) - (1 - smoothing)
-                else:
-                    share = -1.0
-                delta.scatter_add_(1, right, delta.new_full((len(y), 1), share))
-                delta = delta.mul_(valid.unsqueeze(1)).to(low)
-                d_hidden[start : start + rows] = delta @ table.to(low)
-                d_table += (delta.T @ h.to(low)).to(table.dtype)
+                delta = log_p.exp_()  # p, to become p - q
+                share = smoothing / (vocabulary - 2)
+                if smoothing:
+                    delta -= share
+                    delta[:, pad] += share
+                delta.scatter_add_(1, right, delta.new_full((len(y), 1), share - (1 - smoothing)))
+                delta, counted = delta.to(low), valid.to(low).unsqueeze(1)
+                d_hidden[here] = (delta @ low_table) * counted
+                d_table += delta.T @ (h * counted)
                 if d_bias is not None:
-                    d_bias += delta.sum(0)
+                    d_bias += (delta.T @ counted).squeeze(1)
         ctx.save_for_backward(d_hidden, d_table, d_bias)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
     @staticmethod
     def backward(ctx: Any, d_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        d_hidden, d_table, d_bias = ctx.saved_tensors
-        scaled = [None if d is None else d.mul_(d_loss.to(d.dtype)) for d in (d_hidden, d_table, d_bias)]
+        scaled = [None if saved is None else saved * d_loss.to(saved.dtype) for saved in ctx.saved_tensors]
         return (*scaled, None, None, None)
 
 
-def _smoothed_kl(logits: Tensor, normaliser: Tensor, right: Tensor, smoothing: float, pad: int) -> Tensor:
-    """KL(q || p) of each token, from logits and their log-sum-exp."""
-    others = logits.shape[1] - 2
-    share = smoothing / others
-    log_right = (logits.gather(1, right) - normaliser).squeeze(1)
-    log_all = logits.sum(1) - logits.shape[1] * normaliser.squeeze(1)
-    log_others = log_all - log_right - (logits[:, pad] - normaliser.squeeze(1))
+def _smoothed_kl(log_p: Tensor, right: Tensor, smoothing: float, pad: int) -> Tensor:
+    """KL(q || p) of each token."""
+    share = smoothing / (log_p.shape[1] - 2)
+    log_right = log_p.gather(1, right).squeeze(1)
+    log_others = log_p.sum(1) - log_right - log_p[:, pad]
     entropy = (1 - smoothing) * math.log(1 - smoothing) + smoothing * math.log(share)
     return entropy - (1 - smoothing) * log_right - share * log_others
 
 
-def _wide(dtype: torch.dtype) -> torch.dtype:
-    """The type to sum in: float32 for half precision, otherwise what it is."""
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+def _types(hidden: Tensor) -> tuple[torch.dtype, torch.dtype]:
+    """The type to multiply in, which is autocast's where that is on, and the type to sum in: float32 or better."""
+    kind = hidden.device.type
+    low = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+    return low, torch.promote_types(low, torch.float32)

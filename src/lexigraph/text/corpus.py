@@ -299,8 +299,17 @@ def train_tokenizer(recipe: recipes.Recipe, tidy: clean.LineRule | None = None) 
     )
 
 
-def write_shards(source: Iterable[Piece], tokenizer: Tokenizer, folder: Path, needed: str = "train") -> None:
-    """Tokenize every piece into the shard of its split; the `needed` one must not be empty."""
+def write_shards(
+    source: Iterable[Piece],
+    tokenizer: Tokenizer,
+    folder: Path,
+    needed: str = "train",
+    told: Callable[[int], None] = lambda tokens: None,
+) -> None:
+    """Tokenize every piece into the shard of its split; the `needed` one must not be empty.
+
+    `told` hears after every block how many tokens there are.
+    """
     folder.mkdir(parents=True)
     writers: dict[str, _Writer] = {}
     source = iter(source)
@@ -311,6 +320,7 @@ def write_shards(source: Iterable[Piece], tokenizer: Tokenizer, folder: Path, ne
             if piece.split not in writers:
                 writers[piece.split] = _Writer(folder, piece.split, tokenizer)
             writers[piece.split].add(ids, piece.text, piece.last)
+        told(sum(writer.length for writer in writers.values()))
     for writer in writers.values():
         writer.close()
     if needed not in writers or writers[needed].length < 2:

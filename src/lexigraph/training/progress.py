@@ -31,10 +31,16 @@ class Reporter:
         self.total, self.quiet, self.every = total, quiet, every_seconds
         self.console = Console(stderr=True, quiet=quiet, highlight=False)
         self.bar: Any = None
-        self.spoke = 0.0
+        self.spoke = time.monotonic()
 
     def say(self, sentence: str) -> None:
         self.console.print(sentence, markup=False, soft_wrap=True)
+
+    def count(self, tokens: int) -> None:
+        """Say now and then how far a long preparation has come."""
+        if time.monotonic() - self.spoke > self.every:
+            self.spoke = time.monotonic()
+            self.say(f"{tokens:,} tokens so far.")
 
     def update(self, step: int, facts: dict[str, float]) -> None:
         """Show where the run stands."""
