@@ -75,8 +75,8 @@ def compare(ours: GPT, theirs: Any, batch: int, options: argparse.Namespace) -> 
         return [list(hypothesis.tokens) for hypothesis in found]
 
     def there() -> list[list[int]]:
-        mask = torch.ones_like(ids)
-        return theirs.generate(ids, attention_mask=mask, max_new_tokens=new, do_sample=False)[:, ids.shape[1] :].tolist()
+        read = theirs.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=new, do_sample=False)
+        return read[:, ids.shape[1] :].tolist()
 
     mine, other = here(), there()  # also warms up
     assert mine == other, "the tokens differ"
@@ -115,9 +115,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     transformers.logging.set_verbosity_error()
-    config = Config(
-        layers=options.layers, heads=options.heads, dim=options.dim, context=256, activation="gelu-tanh"
-    )
+    config = Config(layers=options.layers, heads=options.heads, dim=options.dim, context=256, activation="gelu-tanh")
     theirs = peer(config, options.vocabulary)
     ours = copied(theirs, config, options.vocabulary).to(options.device)
     theirs.to(options.device)
@@ -130,8 +128,8 @@ def main() -> None:
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
-    print(f"greedy, {config.layers} layers, d {config.dim}, {config.heads} heads, vocabulary {options.vocabulary:,}, "
-          f"float32, {options.device}, {options.threads} threads, {options.rounds} rounds; same tokens: yes")  # fmt: skip
+    print(f"greedy, {config.layers} layers, d {config.dim}, {config.heads} heads, vocabulary {options.vocabulary:,}")
+    print(f"float32, {options.device}, {options.threads} threads, {options.rounds} rounds; same tokens: yes")
     print(", ".join(f"{name} {version}" for name, version in versions.items()))
     print(f"{'batch':>5}  {'lexigraph tok/s':>15}  {'transformers tok/s':>18}  {'ratio':>6}  {'bar':>5}")
     for row in rows:

@@ -1,0 +1,192 @@
+"""The same weights give the same numbers: GPT against transformers' GPT-2, the LSTM against its equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from lexigraph.decoding.sampling import generate
+from lexigraph.models import gpt, lstm_lm
+from lexigraph.objectives.next_token import shifted
+from lexigraph.objectives.terms import value
+
+VOCABULARY = 101
+ACTIVATIONS = {"gelu-tanh": "gelu_new", "gelu": "gelu"}
+SIZES = [(1, 1, 16, 12), (2, 4, 32, 24), (3, 2, 48, 40)]  # layers, heads, dim, context
+
+
+def pair(
+    layers: int = 2,
+    heads: int = 4,
+    dim: int = 32,
+    context: int = 24,
+    activation: str = "gelu-tanh",
+    tied: bool = True,
+) -> tuple[gpt.GPT, Any]:
+    """Our network and transformers', with one set of random weights."""
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(layers)
+    ends: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": None, "pad_token_id": 0, "tie_word_embeddings": tied}
+    shape = {"n_layer": layers, "n_head": heads, "n_embd": dim, "n_positions": context, "vocab_size": VOCABULARY}
+    theirs = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(activation_function=ACTIVATIONS[activation], **shape, **ends)
+    )
+    theirs.loss_type = "ForCausalLM"  # its default; unset, it warns
+    for parameter in theirs.parameters():  # norms and biases too, which are born as 1 and 0
+        torch.nn.init.normal_(parameter, std=0.3)
+    config = gpt.Config(layers, heads, dim, context, activation=activation, tied=tied)
+    ours = gpt.GPT(config, gpt.Objective(), VOCABULARY)
+    ours.load_state_dict(dict(renamed(theirs.state_dict(), tied)))
+    return ours.eval(), theirs.eval()
+
+
+def renamed(theirs: dict[str, Tensor], tied: bool) -> Any:
+    """transformers' weights under our names; its linear layers hold their weights transposed."""
+    names = {
+        "transformer.wte": "embedding",
+        "transformer.wpe": "places",
+        "transformer.ln_f": "norm",
+        "transformer.h": "blocks",
+        "ln_1": "norm_attention",
+        "ln_2": "norm_feed_forward",
+        "attn.c_attn": "attention.qkv",
+        "attn.c_proj": "attention.out",
+        "mlp.c_fc": "feed_forward.widen",
+        "mlp.c_proj": "feed_forward.narrow",
+        "lm_head": "output",
+    }
+    for name, tensor in theirs.items():
+        if name == "lm_head.weight" and tied:
+            continue
+        transposed = "c_" in name and name.endswith("weight")
+        for old, new in names.items():
+            name = name.replace(old, new)
+        yield name, tensor.T if transposed else tensor
+
+
+def assert_same(ours: Tensor, theirs: Tensor) -> None:
+    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+@pytest.mark.parametrize(("layers", "heads", "dim", "context"), SIZES)
+def test_logits_are_those_of_gpt2(
+    layers: int, heads: int, dim: int, context: int, activation: str, tied: bool
+) -> None:
+    ours, theirs = pair(layers, heads, dim, context, activation, tied)
+    ids = torch.randint(VOCABULARY, (3, context))
+    with torch.no_grad():
+        assert_same(ours(ids), theirs(ids).logits)
+        assert_same(ours(ids[:, :1]), theirs(ids[:, :1]).logits)
+
+
+@pytest.mark.parametrize("lengths", [(9, 9, 9), (9, 4, 1), (2, 9, 5)])
+def test_logits_of_padded_rows_are_those_of_gpt2(lengths: tuple[int, ...]) -> None:
+    ours, theirs = pair()
+    ids = torch.randint(1, VOCABULARY, (3, 9))
+    seen = torch.arange(9) < torch.tensor(lengths)[:, None]
+    ids = ids * seen
+    with torch.no_grad():
+        mine, other = ours(ids, torch.tensor(lengths)), theirs(ids, attention_mask=seen.long()).logits
+    assert_same(mine[seen], other[seen])
+
+
+def test_loss_and_gradients_are_those_of_gpt2() -> None:
+    ours, theirs = pair()
+    rows = [np.random.default_rng(0).integers(0, VOCABULARY, length) for length in (12, 7, 3)]
+    batch = ours.prepare({"text": rows})
+    loss = value(ours.loss(batch)[0])
+    loss.backward()
+    seen = (torch.arange(11) < torch.tensor([11, 6, 2])[:, None]).long()
+    other = theirs(batch["inputs"], attention_mask=seen, labels=batch["inputs"], shift_labels=batch["targets"]).loss
+    other.backward()
+    assert_same(loss, other)
+    gradients = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    expected = dict(renamed(gradients, tied=True))
+    for name, parameter in ours.named_parameters():
+        largest = max(expected[name].abs().max(), 1e-3 * max(g.abs().max() for g in expected.values()))
+        assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * largest, name
+
+
+@pytest.mark.parametrize("lengths", [(5, 5, 5), (5, 3, 1)])
+def test_greedy_tokens_are_those_of_gpt2(lengths: tuple[int, ...]) -> None:
+    ours, theirs = pair(context=32)
+    torch.manual_seed(5)
+    rows = [torch.randint(1, VOCABULARY, (length,)) for length in lengths]
+    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    found = generate(
+        ours, {"ids": ids, "lengths": torch.tensor(lengths)}, eos=0, max_new=20, min_new=20, temperature=0
+    )
+    for row, hypothesis in zip(rows, found, strict=True):
+        theirs_new = theirs.generate(
+            row[None],
+            attention_mask=torch.ones_like(row[None]),
+            max_new_tokens=20,
+            do_sample=False,
+            suppress_tokens=[0],
+        )[0, len(row) :]
+        assert list(hypothesis.tokens) == theirs_new.tolist()
+        with torch.no_grad():  # and it says how probable they are
+            logits = theirs(torch.cat([row, theirs_new])[None]).logits[0, len(row) - 1 : -1]
+        log_p = logits.log_softmax(1).gather(1, theirs_new[:, None]).sum()
+        assert hypothesis.log_probability == pytest.approx(float(log_p), rel=1e-5)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_a_decoder_with_large_weights_agrees_with_the_plain_network(layers: int) -> None:
+    """Large weights are laid out anew for decoding, and again when they change."""
+    config = gpt.Config(layers, heads=4, dim=256, context=16, inner=512)
+    torch.manual_seed(0)
+    network = gpt.GPT(config, gpt.Objective(), 600).eval()
+    ids = torch.randint(600, (3, 8))
+    for _ in range(2):
+        with torch.no_grad():
+            expected = network(ids)
+        with torch.inference_mode():
+            step = network.start({"ids": ids[:, :5], "lengths": torch.full((3,), 5)})
+            assert_same(step.logits, expected[:, 4])
+            for time in (5, 6, 7):
+                step = network.step(step.state, ids[:, time])
+                assert_same(step.logits, expected[:, time])
+        with torch.no_grad():
+            for parameter in network.parameters():
+                parameter.add_(0.01 * torch.randn_like(parameter))
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize(("layers", "tied"), [(1, True), (2, False)])
+def test_lstm_logits_follow_the_equations(layers: int, tied: bool) -> None:
+    torch.manual_seed(layers)
+    network = lstm_lm.LSTMLanguageModel(
+        lstm_lm.Config(layers=layers, dim=12, tied=tied, scale=0.5), lstm_lm.Objective(), VOCABULARY
+    ).double()
+    torch.nn.init.normal_(network.bias)
+    ids = torch.randint(VOCABULARY, (2, 9))
+    weights = {name: parameter.detach().numpy() for name, parameter in network.lstm.named_parameters()}
+
+    x = network.embedding.weight.detach().numpy()[ids.numpy()]  # (batch, time, dim)
+    for layer in range(layers):
+        W, U, b, b_h = (weights[f"{name}_l{layer}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        h = c = np.zeros((2, 12))
+        outputs = []
+        for t in range(ids.shape[1]):
+            i, f, g, o = np.split(x[:, t] @ W.T + h @ U.T + b + b_h, 4, axis=1)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+            outputs.append(h)
+        x = np.stack(outputs, 1)
+    expected = x @ network.output_table.detach().numpy().T + network.bias.detach().numpy()
+
+    assert np.abs(network(ids).detach().numpy() - expected).max() < 1e-12
+    batch = shifted([row.numpy() for row in ids], pad=0)
+    log_p = torch.from_numpy(expected[:, :-1]).log_softmax(-1)
+    right = log_p.gather(2, ids[:, 1:, None]).mean()
+    assert value(network.loss(batch)[0]).item() == pytest.approx(-float(right), abs=1e-12)
