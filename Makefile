@@ -41,7 +41,9 @@ format: setup    ## put every file into the house style
 	$(BIN)/ruff check --fix .
 
 bench: setup     ## speed and memory, as ratios to peers
-	for script in benchmarks/*.py; do $(BIN)/python $$script; done
+	$(BIN)/python benchmarks/generation.py
+	$(BIN)/python benchmarks/training_step.py
+	$(BIN)/python benchmarks/memory.py
 
 clean:           ## remove the virtual environment and what tools left behind
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -54,15 +55,15 @@ class Buckets:
 
     def __init__(self, starts: np.ndarray, lengths: np.ndarray, batch_tokens: int, seed: int) -> None:
         self.starts, self.lengths, self.seed = starts, lengths, seed
-        bucket = _padded(lengths)
-        self.order = np.argsort(-bucket, kind="stable").astype(np.int32 if len(lengths) < 2**31 else np.int64)
-        bucket = bucket[self.order]
-        edges = np.flatnonzero(np.diff(bucket)) + 1
-        self.groups = list(zip([0, *edges], [*edges, len(bucket)], strict=True))  # members that may change places
+        padded = _padded(np.arange(lengths.max(initial=0) + 1))
+        sizes, bucket = np.unique(-padded, return_inverse=True)  # the longest first
+        self.bucket = bucket.astype(np.uint16)[lengths]  # of every span; two bytes each, as there may be millions
+        self.edges = np.cumsum([0, *np.bincount(self.bucket, minlength=len(sizes))])
         bounds = [0]  # batches, longest first, each as many rows as fit at its longest row's length
-        while bounds[-1] < len(bucket):
-            bounds.append(bounds[-1] + max(1, int(batch_tokens // bucket[bounds[-1]])))
-        bounds[-1] = len(bucket)
+        while bounds[-1] < len(lengths):
+            longest = -sizes[np.searchsorted(self.edges, bounds[-1], side="right") - 1]
+            bounds.append(bounds[-1] + max(1, int(batch_tokens // longest)))
+        bounds[-1] = len(lengths)
         self.bounds = np.array(bounds)
         self.epoch_steps = len(bounds) - 1
         self.tokens = int(lengths.sum())
@@ -81,9 +82,10 @@ class Buckets:
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         if self._epoch is None or self._epoch[0] != epoch:
             random = np.random.default_rng([self.seed, epoch])
-            members = self.order.copy()
-            for first, last in self.groups:
-                random.shuffle(members[first:last])
+            members = np.empty(len(self.lengths), np.int32 if len(self.lengths) < 2**31 else np.int64)
+            for number, (first, last) in enumerate(pairwise(self.edges)):
+                members[first:last] = np.flatnonzero(self.bucket == number)
+                random.shuffle(members[first:last])  # within a bucket all may change places
             batches = random.permutation(self.epoch_steps)
             if epoch == 0:  # the longest batch runs first: if memory suffices for it, it suffices for all
                 batches = np.concatenate([[0], batches[batches != 0]])

@@ -246,10 +246,11 @@ class Shard:
 
     def spans(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts and lengths of all units; one longer than `longest` (0: no limit) goes on in further spans."""
-        lengths = np.diff(self.offsets)
         starts = self.offsets[:-1]
-        if not longest or not len(lengths) or lengths.max() <= longest:
-            return starts, lengths.astype(np.int32)
+        lengths = np.empty(len(starts), np.int32)  # there may be millions: no 64-bit copy on the way
+        np.subtract(self.offsets[1:], starts, out=lengths, casting="unsafe")
+        if not longest or lengths.max(initial=0) <= longest:
+            return starts, lengths
         parts = -(-lengths // longest)
         first = np.repeat(starts, parts)
         place = (np.arange(parts.sum()) - np.repeat(parts.cumsum() - parts, parts)) * longest
@@ -265,21 +266,30 @@ class _Writer:
         self.ids = (folder / f"{name}.ids").open("wb")
         self.offsets = (folder / f"{name}.offsets").open("wb")
         self.length = self.bytes = 0
+        self.waiting: list[np.ndarray] = []  # ids and
+        self.boundaries: list[int] = []  # boundaries since the last flush
         self._boundary()
 
     def _boundary(self) -> None:
-        np.array([self.length], np.int64).tofile(self.offsets)
-        np.array([self.eos], self.dtype).tofile(self.ids)
+        self.boundaries.append(self.length)
+        self.waiting.append(np.array([self.eos]))
         self.length += 1
 
     def add(self, ids: np.ndarray, text: str, last: bool) -> None:
-        ids.astype(self.dtype).tofile(self.ids)
+        self.waiting.append(ids)
         self.length += len(ids)
         self.bytes += len(text.encode(errors="surrogatepass")) + last
         if last:
             self._boundary()
 
+    def flush(self) -> None:
+        if self.waiting:
+            np.concatenate(self.waiting).astype(self.dtype).tofile(self.ids)
+            np.array(self.boundaries, np.int64).tofile(self.offsets)
+        self.waiting, self.boundaries = [], []
+
     def close(self) -> None:
+        self.flush()
         self.ids.close()
         self.offsets.close()
         facts = {"dtype": self.dtype.name, "bytes": self.bytes}
@@ -320,6 +330,8 @@ def write_shards(
             if piece.split not in writers:
                 writers[piece.split] = _Writer(folder, piece.split, tokenizer)
             writers[piece.split].add(ids, piece.text, piece.last)
+        for writer in writers.values():
+            writer.flush()
         told(sum(writer.length for writer in writers.values()))
     for writer in writers.values():
         writer.close()
