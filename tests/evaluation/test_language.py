@@ -1,0 +1,82 @@
+"""Scores of language models against hand-worked numbers and against each other."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import lexigraph.api
+from lexigraph.evaluation.language import bootstrap, row_losses, unigram_baseline
+from lexigraph.text import corpus
+from lexigraph.text.corpus import Shard
+
+
+def shard(ids: list[int], text_bytes: int) -> Shard:
+    return Shard(np.array(ids, np.uint16), np.array([0, len(ids) - 1]), text_bytes)
+
+
+def test_the_unigram_baseline_by_hand():
+    train, test = shard([2, 3, 3, 4, 2], 8), shard([2, 3, 2], 2)
+    # counts + 1 over five ids: 1 1 3 3 2 of 10; the test predicts one 3 and one 2
+    nll = -(math.log(0.3) + math.log(0.3)) / 2
+    found = unigram_baseline(train, test, 5)
+    assert found["nll"] == pytest.approx(nll)
+    assert found["bits_per_byte"] == pytest.approx(2 * nll / math.log(2) / 2)
+
+
+def test_the_bootstrap_interval_covers_the_mean_and_shrinks_with_more_rows():
+    random = np.random.default_rng(1)
+    widths = []
+    for rows in (100, 10_000, 40_000):
+        totals = random.gamma(2.0, 2.0, rows)
+        low, high = bootstrap(totals, np.ones(rows))
+        assert low < totals.mean() < high
+        assert high - low == pytest.approx(2 * 1.96 * totals.std() / rows**0.5, rel=0.15)
+        widths.append(high - low)
+    assert widths[0] > widths[1] > widths[2]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("text") / "held-out.txt"
+    path.write_text("She laughed .\nDid they open the old door ?\nHe is not tired .\n" * 3)
+    return path
+
+
+def test_evaluation_gives_what_score_gives(tiny_run, text, tmp_path):
+    tiny_run = shutil.copytree(tiny_run, tmp_path / "run")
+    model = lexigraph.api.load(tiny_run)
+    lines = text.read_text().splitlines()
+    scores = lexigraph.api.evaluate(tiny_run, text)
+    assert scores["nll"]["value"] * scores["tokens"] == pytest.approx(-sum(model.score(lines)), rel=1e-4)
+    assert scores["tokens"] == sum(len(model.tokenizer.encode(line)) + 1 for line in lines)
+    assert scores["bytes"] == len(text.read_bytes())  # a boundary counts as one byte, as the line end does
+    per_byte = scores["nll"]["value"] * scores["tokens"] / math.log(2) / scores["bytes"]
+    assert scores["bits_per_byte"]["value"] == pytest.approx(per_byte)
+    assert scores["perplexity"]["value"] == pytest.approx(math.exp(scores["nll"]["value"]))
+    kept = json.loads((tiny_run / "results.json").read_text())["scores"][str(text)]
+    assert kept == scores
+    for part in ("system:gpt", "tokenizer:bpe", "split:", "seed:", "steps:", "torch:"):
+        assert part in scores["signature"]
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_carried_streams_score_every_token_once(tmp_path, streams):
+    changes = {"eval.streams": streams, "eval.batch_tokens": 64}
+    model = lexigraph.api.train("lstm-lm", "grammar", tmp_path / "run", set=changes, tiny=True, quiet=True)
+    tokens = tmp_path / "tokens"
+    pieces = [corpus.Piece("test", "She laughed at the old door .", True) for _ in range(20)]
+    corpus.write_shards(pieces, model.tokenizer, tokens, "test")
+    loaded = corpus.shards(tokens)["test"]
+    totals, counts = row_losses(model.network, loaded, model.recipe, torch.device("cpu"))
+    assert counts.sum() == len(loaded.ids) - 1
+    if streams == 1:  # exact: the same as reading the whole stream at once
+        ids = torch.from_numpy(loaded.ids.astype(np.int64))
+        log_p = model.network(ids[None, :-1]).log_softmax(-1)[0]
+        assert totals.sum() == pytest.approx(-float(log_p.gather(1, ids[1:, None]).sum()), rel=1e-5)

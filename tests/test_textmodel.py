@@ -1,0 +1,105 @@
+"""What users call on a trained model, as facts about probability."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import lexigraph
+from lexigraph.errors import LexigraphError
+from lexigraph.evaluation import search
+
+
+@pytest.fixture(scope="module")
+def model(tiny_run):
+    return lexigraph.load(tiny_run)
+
+
+def test_a_prefix_is_the_text_that_ends_there_or_goes_on(model):
+    """p(prefix) = p(terminated) + Σ_v p(prefix followed by v)"""
+    text = "She"
+    ids = model.tokenizer.encode(text)
+    ended, prefix = model.score([text])[0], model.score([text], ended=False)[0]
+    logits = model.network(torch.tensor([[model.tokenizer.eos, *ids]]))[0, -1]
+    goes_on = logits.detach().softmax(-1)
+    goes_on[model.tokenizer.eos] = 0
+    continued = math.exp(prefix) * float(goes_on.sum())
+    assert math.exp(prefix) == pytest.approx(math.exp(ended) + continued, rel=1e-5)
+
+
+def test_the_score_is_the_sum_over_tokens(model):
+    texts = ["She laughed .", "", "The old men were tired ."]
+    tokens = model.token_scores(texts)
+    assert [len(values) for values in tokens] == [len(model.tokenizer.encode(text)) + 1 for text in texts]
+    assert model.score(texts) == pytest.approx([values.sum() for values in tokens])
+    assert all((values <= 0).all() for values in tokens)
+
+
+def test_a_text_longer_than_the_context_is_scored_to_its_end(model):
+    long = "She laughed and " * 40
+    assert np.isfinite(model.score([long])[0])
+    assert len(model.token_scores([long])[0]) == len(model.tokenizer.encode(long)) + 1
+
+
+def test_rank_puts_the_most_probable_first(model):
+    candidates = ["is tired .", "are tired .", "xyzzy"]
+    ranked = model.rank(candidates, prompt="He ")
+    values = [item.log_probability for item in ranked]
+    assert values == sorted(values, reverse=True)
+    assert {item.text for item in ranked} == set(candidates)
+    best = max(candidates, key=lambda text: model.score(["He " + text])[0])
+    assert ranked[0].text == best
+
+
+def test_complete_gives_texts_that_begin_with_the_prompt_best_first(model):
+    found = model.complete("The", n_best=3, max_new=6)
+    assert len({str(item) for item in found}) == 3
+    assert all(item.text.startswith("The") for item in found)
+    scores = [item.log_probability / item.tokens**0.7 for item in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_seeds_choose_the_sample(model):
+    one, again = (model.generate(["The"], seed=3, temperature=1.0, max_new=12) for _ in range(2))
+    assert one == again
+    many = {model.generate(["The"], seed=seed, temperature=1.0, max_new=12)[0] for seed in range(5)}
+    assert len(many) > 1
+    twice = model.generate(["The", "The"], seed=3, temperature=1.0, max_new=12)
+    assert twice[0] == one[0]
+    assert twice[0] != twice[1]  # asked twice, it says two things
+
+
+def test_text_is_handed_out_as_it_comes(model):
+    said: list[str] = []
+    whole = model.generate(["The old"], max_new=10, on_text=said.append)[0]
+    assert whole.startswith("".join(said))
+    assert len(said) > 2
+
+
+def test_diagnosis_weighs_the_true_rest_against_the_one_found(model):
+    text, prompt = "She laughed .", "She"
+    given = len(model.tokenizer.encode(prompt))
+    item = model.diagnose([text], prompt_tokens=given, beam=4, alpha=0.0, max_new=8).items[0]
+    rest = model.score([text])[0] - model.score([prompt], ended=False)[0]
+    assert item.reference_score == pytest.approx(rest, rel=1e-5)
+    assert item.verdict == ("search error" if rest > item.output_score else "model error")
+
+
+def test_tables_of_search_and_text(model):
+    texts = ["She laughed at the door .", "He is not tired ."]
+    rows = search.beam_rows(model, texts, [1, 2], max_new=6)
+    assert [row[0] for row in rows] == ["1", "2"]
+    assert float(rows[1][3]) >= float(rows[0][3]) - 1e-3  # a wider beam finds no worse a score
+    kinds = [row[0] for row in search.text_rows(model, texts, max_new=6)]
+    assert kinds == ["human", "beam 5", "greedy", "sampled", "sampled, top-p 0.9"]
+
+
+def test_an_ability_that_it_lacks_is_named_with_those_it_has(model):
+    with pytest.raises(LexigraphError, match=r"gpt model cannot translate; it can: generate, complete, score, rank"):
+        model.translate(["ein Haus"])
+    assert not hasattr(model, "translate")
+    with pytest.raises(AttributeError, match=r"genrate.*generate"):
+        _ = model.genrate
