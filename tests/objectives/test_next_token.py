@@ -150,3 +150,18 @@ def test_terms_are_nats_per_token_with_the_plain_loss_beside_the_smoothed(smooth
     else:
         expected = sum(plain) / 4
     assert float(value(terms)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_compiled_form_is_the_same_loss(smoothing):
+    random = torch.Generator().manual_seed(0)
+    hidden = torch.randn(7, 4, generator=random, dtype=torch.float64, requires_grad=True)
+    table = torch.randn(9, 4, generator=random, dtype=torch.float64, requires_grad=True)
+    targets = torch.tensor([3, 4, -100, 8, 1, -100, 2])
+    compiled = torch.compile(linear_cross_entropy, backend="aot_eager")
+    results = []
+    for form in (linear_cross_entropy, compiled):
+        loss, nll = form(hidden, table, None, targets, smoothing=smoothing)
+        results.append((loss, nll, *torch.autograd.grad(loss, [hidden, table])))
+    for plain, other in zip(*results, strict=True):
+        assert torch.allclose(plain, other, rtol=1e-12)

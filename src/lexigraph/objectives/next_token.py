@@ -27,7 +27,7 @@ from lexigraph.objectives.terms import Batch, Term, Terms
 
 IGNORE = -100  # the target of padding: neither scored nor counted
 SLICE = 1 << 22  # logits per slice on the CPU: 16 MiB in float32, which its cache can hold
-WIDER = 8  # times that on other devices, which like large products, and compiled, where each slice is code
+WIDE_SLICE = 1 << 25  # on other devices, which like large products
 
 
 def shifted(sequences: Sequence[np.ndarray], pad: int) -> Batch:
@@ -71,7 +71,20 @@ def linear_cross_entropy(
     pad: int = 0,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
     """The loss summed over tokens, and the NLL of each, of softmax(hidden @ table.T + bias) against `targets`."""
+    if torch.compiler.is_compiling():  # the compiler fuses the plain form and keeps no float32 logits either
+        log_p = F.linear(hidden, table, bias).log_softmax(1, dtype=_types(hidden)[1])
+        return _losses(log_p, targets, smoothing, pad)
     return _LinearCrossEntropy.apply(hidden, table, bias, targets, smoothing, pad)
+
+
+def _losses(log_p: Tensor, targets: Tensor, smoothing: float, pad: int) -> tuple[Tensor, Tensor]:
+    """The loss summed over tokens, and the NLL of each."""
+    right = targets.clamp(min=0).unsqueeze(1)
+    valid = targets != IGNORE
+    nll = -log_p.gather(1, right).squeeze(1) * valid
+    if not smoothing:
+        return nll.sum(), nll.detach()
+    return (_smoothed_kl(log_p, right, smoothing, pad) * valid).sum(), nll.detach()
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -82,8 +95,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 smoothing: float, pad: int) -> tuple[Tensor, Tensor]:  # fmt: skip
         wanted = any(ctx.needs_input_grad[:3])
         vocabulary = table.shape[0]
-        wider = WIDER if hidden.device.type != "cpu" or torch.compiler.is_compiling() else 1
-        rows = max(1, SLICE * wider // vocabulary)
+        rows = max(1, (SLICE if hidden.device.type == "cpu" else WIDE_SLICE) // vocabulary)
         low, wide = _types(hidden)
         low_hidden, low_table = hidden.to(low), table.to(low)
         low_bias = None if bias is None else bias.to(low)
@@ -96,21 +108,17 @@ class _LinearCrossEntropy(torch.autograd.Function):
             here = slice(start, start + rows)
             h, y = low_hidden[here], targets[here]
             log_p = F.linear(h, low_table, low_bias).log_softmax(1, dtype=wide)
-            right = y.clamp(min=0).unsqueeze(1)
-            valid = (y != IGNORE).to(wide)
-            nll[here] = -log_p.gather(1, right).squeeze(1) * valid
-            if smoothing:
-                loss += (_smoothed_kl(log_p, right, smoothing, pad) * valid).sum()
-            else:
-                loss += nll[here].sum()
+            part, nll[here] = _losses(log_p, y, smoothing, pad)
+            loss += part
             if d_hidden is not None and d_table is not None:
                 delta = log_p.exp_()  # p, to become p - q
                 share = smoothing / (vocabulary - 2)
                 if smoothing:
                     delta -= share
                     delta[:, pad] += share
+                right = y.clamp(min=0).unsqueeze(1)
                 delta.scatter_add_(1, right, delta.new_full((len(y), 1), share - (1 - smoothing)))
-                delta, counted = delta.to(low), valid.to(low).unsqueeze(1)
+                delta, counted = delta.to(low), (y != IGNORE).to(low).unsqueeze(1)
                 d_hidden[here] = (delta @ low_table) * counted
                 d_table += delta.T @ (h * counted)
                 if d_bias is not None:
