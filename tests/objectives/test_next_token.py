@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -152,16 +154,25 @@ def test_terms_are_nats_per_token_with_the_plain_loss_beside_the_smoothed(smooth
     assert float(value(terms)) == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_the_compiled_form_is_the_same_loss(smoothing):
-    random = torch.Generator().manual_seed(0)
-    hidden = torch.randn(7, 4, generator=random, dtype=torch.float64, requires_grad=True)
-    table = torch.randn(9, 4, generator=random, dtype=torch.float64, requires_grad=True)
-    targets = torch.tensor([3, 4, -100, 8, 1, -100, 2])
-    compiled = torch.compile(linear_cross_entropy, backend="aot_eager")
+def test_the_compiled_form_is_the_same_loss():
+    """In a process of its own: the compiler does not see through the type checks of this one."""
+    code = """
+import torch
+from lexigraph.objectives.next_token import linear_cross_entropy
+
+random = torch.Generator().manual_seed(0)
+hidden = torch.randn(7, 4, generator=random, dtype=torch.float64, requires_grad=True)
+table = torch.randn(9, 4, generator=random, dtype=torch.float64, requires_grad=True)
+targets = torch.tensor([3, 4, -100, 8, 1, -100, 2])
+compiled = torch.compile(linear_cross_entropy, backend="aot_eager", fullgraph=True)
+for smoothing in (0.0, 0.1):
     results = []
     for form in (linear_cross_entropy, compiled):
         loss, nll = form(hidden, table, None, targets, smoothing=smoothing)
         results.append((loss, nll, *torch.autograd.grad(loss, [hidden, table])))
-    for plain, other in zip(*results, strict=True):
+    for plain, other in zip(*results):
         assert torch.allclose(plain, other, rtol=1e-12)
+print("the same")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "the same", done.stderr
