@@ -164,8 +164,9 @@ random = torch.Generator().manual_seed(0)
 hidden = torch.randn(7, 4, generator=random, dtype=torch.float64, requires_grad=True)
 table = torch.randn(9, 4, generator=random, dtype=torch.float64, requires_grad=True)
 targets = torch.tensor([3, 4, -100, 8, 1, -100, 2])
-compiled = torch.compile(linear_cross_entropy, backend="aot_eager", fullgraph=True)
 for smoothing in (0.0, 0.1):
+    torch.compiler.reset()
+    compiled = torch.compile(linear_cross_entropy, backend="aot_eager", fullgraph=True)
     results = []
     for form in (linear_cross_entropy, compiled):
         loss, nll = form(hidden, table, None, targets, smoothing=smoothing)
