@@ -18,6 +18,7 @@ from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.language import language_scores, row_losses, signature, unigram_baseline
 from lexigraph.recipe import Recipe
+from lexigraph.registry import system
 from lexigraph.run import FORMAT, Run, remove, replacing
 from lexigraph.text import corpus
 from lexigraph.text.batches import Buckets, Plan, Spans, Streams, Windows, require_a_batch
@@ -127,7 +128,7 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         run.write("recipe.toml", recipe.toml())
         config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "labels": {}}
         origin = str(Path(start).resolve()) if start else ""
-        run.write("config.json", config | {"abilities": list(network.abilities), "from": origin})
+        run.write("config.json", config | {"abilities": list(system(recipe.system).abilities), "from": origin})
 
 
 @contextmanager

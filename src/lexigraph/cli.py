@@ -81,6 +81,7 @@ def train(
 def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None) -> None:
     """Every recipe: what it is and what it can do; with NAME, the whole commented file."""
     from lexigraph import recipe as recipes
+    from lexigraph.registry import system
 
     if name:
         print(recipes.source(name).text, end="")
@@ -90,8 +91,8 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's 
         tables = recipes.source(each).tables
         goal = tables.get("expected", {})
         score = f"{goal['metric']} {goal['value']:g} ± {goal['tolerance']:g}, {goal['data']}" if goal else ""
-        rows.append((each, tables["system"], tables["about"], score))
-    _table(("recipe", "system", "what it is", "expected score"), rows)
+        rows.append((each, tables["about"], " ".join(system(tables["system"]).abilities), score))
+    _table(("recipe", "what it is", "what it can do", "expected score"), rows)
 
 
 @app.command(rich_help_panel="Training")

@@ -33,6 +33,7 @@ class System:
 
     path: str  # "module:Class", imported only when the system is used
     about: str
+    abilities: tuple[str, ...]  # what a trained model can do: methods of TextModel, verbs of the command line
     exempt: dict[str, str] = field(default_factory=dict)  # contract -> why it cannot hold
 
     def module(self) -> Any:
@@ -44,11 +45,14 @@ class System:
         return getattr(self.module(), self.path.split(":")[1])
 
 
+LANGUAGE_MODEL = ("generate", "complete", "score", "rank")
+
 SYSTEMS: dict[str, System] = {
-    "gpt": System("lexigraph.models.gpt:GPT", "decoder-only transformer language model"),
+    "gpt": System("lexigraph.models.gpt:GPT", "decoder-only transformer language model", LANGUAGE_MODEL),
     "lstm-lm": System(
         "lexigraph.models.lstm_lm:LSTMLanguageModel",
         "recurrent language model whose state is carried across windows",
+        LANGUAGE_MODEL,
     ),
 }
 

@@ -72,7 +72,7 @@ class TextModel:
     @property
     def abilities(self) -> tuple[str, ...]:
         """What this model can do: the names of methods."""
-        return self.network.abilities
+        return system(self.recipe.system).abilities
 
     @property
     def device(self) -> torch.device:

@@ -8,8 +8,9 @@ import torch
 from lexigraph import recipe as recipes
 from lexigraph.objectives.terms import value
 from lexigraph.registry import CONTRACTS, SYSTEMS
+from lexigraph.textmodel import ABILITIES, TextModel
 
-from .tiny import bound_by, network_of, prompts_of, recipe_of, sequences_of
+from .tiny import bound_by, network_of, prompts_of, sequences_of
 
 CLOSE = 1e-5  # of the largest value
 
@@ -134,7 +135,8 @@ def test_a_tiny_network_learns_eight_sentences_by_heart(system):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_network_states_what_it_can_do(system):
-    network = network_of(system)
-    assert network.abilities
-    assert recipe_of(system).system == system
+def test_every_ability_is_a_method(system):
+    assert SYSTEMS[system].abilities
+    for ability in SYSTEMS[system].abilities:
+        assert ability in ABILITIES
+        assert callable(vars(TextModel)[ability])

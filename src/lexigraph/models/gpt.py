@@ -135,8 +135,6 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """The network; `network(ids)` gives logits."""
 
-    abilities = ("generate", "complete", "score", "rank")
-    columns = ("text",)
     remembers = False  # windows are independent: nothing is carried from one to the next
     table: Tensor  # of fixed positions
 

@@ -44,8 +44,6 @@ class Objective:
 class LSTMLanguageModel(nn.Module):
     """The network; `network(ids)` gives logits."""
 
-    abilities = ("generate", "complete", "score", "rank")
-    columns = ("text",)
     remembers = True  # the state of one window is the start of the next
     context = 0  # no limit
 
