@@ -151,7 +151,7 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
             stop = bool(world.summed([float(bool(stopping))])[0])
             look, keep = last or step % validate_every == 0, last or stop or step % checkpoint_every == 0
             if look or keep or step % settings.log_every == 0 or step == 1:
-                facts = recent.flush(rate(step, training.steps, settings))
+                facts = recent.flush(rate(step, training.steps, settings), world)
                 _announce(training, reporter, facts)
                 reporter.update(step, facts)
                 if log:
@@ -186,8 +186,9 @@ class _Recent:
     def add(self, step: int, facts: dict[str, Tensor]) -> None:
         self.steps.append((step, facts))
 
-    def flush(self, lr: float) -> dict[str, float]:
+    def flush(self, lr: float, world: World) -> dict[str, float]:
         losses = torch.stack([facts["loss"].float() for _, facts in self.steps]).tolist()
+        losses = world.summed(losses)  # each process knows its own part
         for (step, _), loss in zip(self.steps, losses, strict=True):
             if not math.isfinite(loss):
                 raise LexigraphError(
