@@ -112,14 +112,14 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
     with _parents(folder), replacing(folder) as temporary:
         temporary.mkdir()
         run = Run(temporary)
-        tidy = corpus.make_cleaner(recipe.data, recipe.train.seed)
+        tidy = corpus.make_cleaner(recipe.data)
         if start is None:
             reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer.")
             tokenizer = corpus.train_tokenizer(recipe, tidy)
         else:
             tokenizer = Tokenizer.load(Path(start) / "tokenizer.json")
         tokenizer.save(temporary / "tokenizer.json")
-        pieces = corpus.pieces(recipe.data, recipe.train.seed, tidy)
+        pieces = corpus.pieces(recipe.data, tidy)
         corpus.write_shards(pieces, tokenizer, temporary / "tokens", told=reporter.count)
         network = build(recipe, tokenizer)
         if start is not None:
@@ -259,8 +259,8 @@ def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> d
     model = load(folder, device)
     run = Run.open(folder)
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
-    tidy = corpus.make_cleaner(model.recipe.data, model.recipe.train.seed)
-    pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source, 0, tidy))
+    tidy = corpus.make_cleaner(model.recipe.data)
+    pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source, tidy))
     old = run.json("results.json") if run.finished else {"scores": {}}
     with tempfile.TemporaryDirectory() as temporary:
         tokens = Path(temporary) / "tokens"

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import lzma
+import re
 from collections import Counter, defaultdict
 from itertools import chain
 
@@ -98,10 +99,14 @@ def test_a_split_is_a_function_of_the_line_not_of_its_neighbours(write):
     assert forth == back
 
 
-def test_another_seed_splits_otherwise(write):
-    data = Data(train=write("a.txt", "\n".join(f"line {number}" for number in range(500))), split=(0.5, 0.5))
-    assert by_split(pieces(data, 1)) == by_split(pieces(data, 1))
-    assert by_split(pieces(data, 1)) != by_split(pieces(data, 2))
+def test_lines_that_cleaning_makes_equal_are_on_one_side(write):
+    pairs = [(f"The {n} cats sat.", f"the {n} CATS sat !") for n in range(300)]
+    file = write("a.txt", "\n".join(chain.from_iterable(pairs)) + "\n")
+    splits: dict[str, set[str]] = defaultdict(set)
+    for piece in pieces(Data(train=str(file), split=(0.5, 0.5))):
+        splits[re.sub(r"\W+", "", piece.text.lower())].add(piece.split)
+    assert all(len(found) == 1 for found in splits.values())
+    assert len(splits) == 300
 
 
 def test_files_of_their_own_are_not_taken_from_the_training_file(write):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -50,7 +51,7 @@ def find(name: str) -> str:
     return str(Path(root) / name) if (Path(root) / name).exists() else name
 
 
-def make_cleaner(data: recipes.Data, seed: int = 0) -> clean.LineRule | None:
+def make_cleaner(data: recipes.Data) -> clean.LineRule | None:
     """The recipe's cleaning of a line, its word counts taken from the training split; None if it asks for none."""
     if len(data.rare) != len(data.max_words):
         raise UsageError(
@@ -62,20 +63,20 @@ def make_cleaner(data: recipes.Data, seed: int = 0) -> clean.LineRule | None:
         return clean.cleaner(data.clean) if data.clean else None
 
     def lines() -> Iterator[str]:
-        return (piece.text for piece in pieces(data, seed, str) if piece.split == "train")
+        return (piece.text for piece in pieces(data, str) if piece.split == "train")
 
     return clean.fitted_cleaner(lines, data.clean, list(map(clean.Stage, data.rare, data.max_words)))
 
 
-def pieces(data: recipes.Data, seed: int = 0, tidy: clean.LineRule | None = None) -> Iterator[Piece]:
+def pieces(data: recipes.Data, tidy: clean.LineRule | None = None) -> Iterator[Piece]:
     """All text of the recipe's files with the split that each piece belongs to, cleaned by `tidy` or as it says."""
     given = {name: getattr(data, name) for name in SPLITS if getattr(data, name)}
     if "train" not in given:
         raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
     shares = _shares(data, given)
-    tidy = tidy or make_cleaner(data, seed)
+    tidy = tidy or make_cleaner(data)
     for name, file in given.items():
-        cut = _cutter(shares, seed) if name == "train" and shares["train"] < 1 - 1e-9 else None
+        cut = _cutter(shares) if name == "train" and shares["train"] < 1 - 1e-9 else None
         if cut and data.documents == "file":
             raise UsageError(
                 'With data.documents = "file" the text is one document and cannot be split: give --valid.'
@@ -129,13 +130,18 @@ def _shares(data: recipes.Data, given: dict[str, str]) -> dict[str, float]:
     return {"train": shares["train"] + spared, **missing}
 
 
-def _cutter(shares: dict[str, float], seed: int) -> Callable[[str], str]:
-    """A function that assigns a text to a split by its hash; to none ("") where shares add up to less than 1."""
+def _cutter(shares: dict[str, float]) -> Callable[[str], str]:
+    """A function that assigns a text to a split by its hash; to none ("") where shares add up to less than 1.
+
+    Only letters and digits count, whatever their case, so that texts which cleaning makes equal stay together; and no
+    seed moves them, so that models of all seeds have one test set.
+    """
     bounds = np.cumsum(list(shares.values())).round(9)
     names = list(shares)
 
     def cut(text: str) -> str:
-        digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, salt=b"%d" % seed).digest()
+        key = re.sub(r"\W+", "", text.casefold()) or text
+        digest = hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest()
         place = int.from_bytes(digest, "big") / 2**64
         return next((name for name, bound in zip(names, bounds, strict=True) if place < bound), "")
 
@@ -300,7 +306,7 @@ def train_tokenizer(recipe: recipes.Recipe, tidy: clean.LineRule | None = None) 
     """A tokenizer from the training split alone."""
     settings = recipe.tokenizer
     return Tokenizer.train(
-        (piece.text for piece in pieces(recipe.data, recipe.train.seed, tidy) if piece.split == "train"),
+        (piece.text for piece in pieces(recipe.data, tidy) if piece.split == "train"),
         kind=settings.kind,
         size=settings.size,
         special=settings.special,
