@@ -48,6 +48,7 @@ def execute(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_tour_of_the_readme(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("my.txt").write_text("\n".join(constructions.sentences(600)) + "\n")
+    Path("other.txt").write_text("\n".join(constructions.sentences(50, seed=1)) + "\n")
     assert len(commands()) > 12
     for command in commands():
         execute(command, monkeypatch)

@@ -171,7 +171,7 @@ def test_settings_of_the_command_line_take_the_type_of_their_key(assignment, val
         ("train.steps=0", ["train.steps", "at least 1"]),
         ("train.lr=nan", ["train.lr", "at least 0"]),
         ("train.epochs=-1", ["train.epochs", "at least 0"]),
-        ("train.betas=0.9,1.5", ["train.betas", "from 0 to 1"]),
+        ("train.betas=0.9,1.5", ["train.betas", "from 0 to 0.999999"]),
         ("train.compile=yes", ["train.compile", "true or false"]),
         ("train.betas=0.9", ["train.betas", "2 values"]),
         ("tokenizer.kind=letters", ["tokenizer.kind", "char", "bpe", "'letters'"]),

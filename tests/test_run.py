@@ -214,7 +214,15 @@ def test_a_missing_part_of_a_run_is_named(tmp_path):
 
 def test_a_finished_run_holds_all_that_is_promised_and_no_leftovers(tiny_run):
     names = {path.name for path in tiny_run.iterdir()}
-    promised = {"recipe.toml", "config.json", "tokenizer.json", "model.safetensors", "results.json", "log.jsonl"}
+    promised = {
+        "recipe.toml",
+        "config.json",
+        "tokenizer.json",
+        "model.safetensors",
+        "results.json",
+        "log.jsonl",
+        "unigrams.npy",
+    }
     assert names == promised | {"checkpoints"}
     assert Run.open(tiny_run).finished
     assert not list(tiny_run.rglob(".*"))

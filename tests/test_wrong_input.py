@@ -160,7 +160,7 @@ def test_unknown_recipes_and_keys_are_answered_with_the_nearest(refused):
     usual = ("train", "gpt", "--data", "good.txt", "--out", "new", "--set")
     says(refused(WRONG_USAGE, *usual, "train.stepps=5"), "train.stepps", "'train.steps'")
     says(refused(WRONG_USAGE, *usual, "train.steps=lots"), "train.steps", "'lots'", "whole number")
-    says(refused(WRONG_USAGE, *usual, "train.device=tpu"), "train.device", "'tpu'")
+    says(refused(WRONG_USAGE, *usual, "train.device=tpu"), "no device", "'tpu'")
     says(refused(WRONG_USAGE, *usual, "data.split=0.9,0.9"), "data.split", "0.9")
     says(refused(WRONG_USAGE, *usual, "data.clean=lowr"), "'lowr'", "'lower'")
 

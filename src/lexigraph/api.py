@@ -5,20 +5,25 @@ model = train("gpt", data="my.txt", out="runs/gpt", set={"train.steps": 500})
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import shutil
+import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.evaluation.language import language_scores, row_losses, signature, unigram_baseline
+from lexigraph.evaluation.language import language_scores, perplexity, row_losses, signature, unigram_baseline
 from lexigraph.recipe import Recipe
-from lexigraph.registry import system
+from lexigraph.registry import nearest, system
 from lexigraph.run import FORMAT, Run, remove, replacing
 from lexigraph.text import corpus
 from lexigraph.text.batches import Buckets, Plan, Spans, Streams, Windows, require_a_batch
@@ -26,9 +31,14 @@ from lexigraph.text.corpus import Shard
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.textmodel import TextModel, build
 from lexigraph.training.checkpoint import latest, load_weights
-from lexigraph.training.distribution import World, choose_device, join
+from lexigraph.training.distribution import World, join
 from lexigraph.training.loop import Training, Validate, fit, seed_everything
 from lexigraph.training.progress import Reporter, peak_memory
+from lexigraph.training.schedules import optimizer
+
+VALIDATION = ("loss", "perplexity", "bits_per_byte")  # what `train.metric` may name
+UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text, for the baseline
+START = "start.safetensors"  # the weights that fine-tuning starts from
 
 
 def load(folder: str | Path, device: str = "auto") -> TextModel:
@@ -69,11 +79,13 @@ def train(
         raise LexigraphError(f"There is no run in {folder} to resume.")
     if recipe is None:  # as it was started, but for `changes`, which are then refused by name
         recipe, start, tiny = Run.open(folder).path / "recipe.toml", None, False
-    asked = _inherit(recipes.read(recipe, changes, tiny=tiny), start)
+    asked = recipes.read(recipe, changes, tiny=tiny)
+    if start is not None:
+        asked = _inherit(asked, start, changes)
     device = asked.train.device
     with join(device) as world:
         reporter = Reporter(0, quiet=quiet or not world.first)
-        if resume and folder.exists():
+        if world.agreed(resume and folder.exists()):
             run = Run.open(folder)
             _refuse_changes(run, asked)
             if run.finished:
@@ -87,16 +99,18 @@ def train(
         return _train(run, world, reporter)
 
 
-def _inherit(recipe: Recipe, start: str | Path | None) -> Recipe:
-    """Fine-tuning keeps the tokenizer and the shape of the model that it starts from."""
-    if start is None:
-        return recipe
+def _inherit(recipe: Recipe, start: str | Path, changes: Mapping[str, Any]) -> Recipe:
+    """Fine-tuning keeps the tokenizer and the model that it starts from, but for model keys changed by name."""
     old = Run.open(start).recipe()
     if old.system != recipe.system:
         raise UsageError(f"{start} is a {old.system} model and cannot be the start of a {recipe.system} one.")
-    import dataclasses
-
-    return dataclasses.replace(recipe, model=old.model, tokenizer=old.tokenizer)
+    if fixed := [key for key in changes if key.startswith("tokenizer.")]:
+        raise UsageError(
+            f"The tokenizer of {start} is taken over and cannot be changed: leave out {', '.join(fixed)}."
+        )
+    named = [key.removeprefix("model.") for key in changes if key.startswith("model.")]
+    model = dataclasses.replace(old.model, **{key: getattr(recipe.model, key) for key in named})
+    return dataclasses.replace(recipe, model=model, tokenizer=old.tokenizer)
 
 
 def _refuse_changes(run: Run, asked: Recipe) -> None:
@@ -121,14 +135,28 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         tokenizer.save(temporary / "tokenizer.json")
         pieces = corpus.pieces(recipe.data, tidy)
         corpus.write_shards(pieces, tokenizer, temporary / "tokens", told=reporter.count)
+        shards = corpus.shards(temporary / "tokens")
+        np.save(temporary / UNIGRAMS, np.bincount(shards["train"].ids, minlength=len(tokenizer)))
         network = build(recipe, tokenizer)
         if start is not None:
-            load_weights(network, Path(start) / "model.safetensors")  # a damaged one is refused now, not at step 0
-        _plan(network, corpus.shards(temporary / "tokens")["train"], recipe)
+            load_weights(network, Path(start) / "model.safetensors")
+            shutil.copy(Path(start) / "model.safetensors", temporary / START)
+        _rehearse(network, shards, recipe)
         run.write("recipe.toml", recipe.toml())
-        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "labels": {}}
-        origin = str(Path(start).resolve()) if start else ""
-        run.write("config.json", config | {"abilities": list(system(recipe.system).abilities), "from": origin})
+        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": str(start or "")}
+        run.write("config.json", config | {"abilities": list(system(recipe.system).abilities)})
+
+
+def _rehearse(network: Any, shards: dict[str, Shard], recipe: Recipe) -> None:
+    """Meet now, before there is a run folder, what a wrong setting would do at the first step or validation."""
+    first = _plan(network, shards["train"], recipe).batch(0)[:1]
+    optimizer(network, recipe.train, fused=False)
+    with torch.no_grad():
+        network.loss(network.prepare({"text": shards["train"].take(first)}))
+    if "valid" not in shards and recipe.train.patience:
+        raise UsageError("train.patience needs a validation text: give --valid, or a share of data.split.")
+    if recipe.train.metric not in VALIDATION:
+        raise UsageError(f"train.metric = {recipe.train.metric!r} is not measured{nearest('', VALIDATION)}")
 
 
 @contextmanager
@@ -174,26 +202,31 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
         raise LexigraphError(f"The run folder {run.path} is incomplete: its tokens are missing.")
     seed_everything(settings.seed, 0, settings.deterministic)  # the same first weights in every process
     network = build(recipe, tokenizer)
-    if (origin := run.config().get("from")) and latest(run.checkpoints) is None:
-        load_weights(network, Path(origin) / "model.safetensors")
+    if (run.path / START).exists():
+        load_weights(network, run.path / START)
     seed_everything(settings.seed, world.rank, settings.deterministic)
     plan = _plan(network, shards["train"], recipe)
-    steps = min(settings.steps, math.ceil(settings.epochs * plan.epoch_steps)) if settings.epochs else settings.steps
+    steps = math.ceil(settings.epochs * plan.epoch_steps) if settings.epochs else settings.steps
 
     def fetch(spans: Spans) -> dict[str, Any]:
         return {"text": shards["train"].take(spans)}
 
     reporter.total = steps
     reporter.say(_overview(recipe, network, tokenizer, plan, steps, world))
+    if "valid" not in shards:
+        reporter.say("There is no validation text: the last weights are kept, not the best.")
     validate = _validator(recipe, shards.get("valid"), world.device)
     progress = fit(Training(network, plan, fetch, settings, steps, world), run, validate, reporter)
     model = TextModel.load(run.path, str(world.device))
     if world.first:
-        results = _results(model, shards, progress.step, world.device)
+        held_out = {name: shard for name, shard in shards.items() if name != "train" and len(shard.ids) > 1}
+        results: dict[str, Any] = {"system": recipe.system, "steps": progress.step, "seed": settings.seed}
+        results["scores"] = {name: _scores(model, run, shard, progress.step) for name, shard in held_out.items()}
         results |= {"best_step": progress.best_step, "seconds": round(progress.seconds, 2)}
         results["peak_memory_gb"] = round(peak_memory(world.device), 3)
         run.write("results.json", results)
         remove(run.path / "tokens")  # the text made anew from the same files gives the same tokens
+        remove(run.path / START)
         for name, scores in results["scores"].items():
             reporter.say(f"{name}: {_headline(scores)}")
     world.barrier()
@@ -217,57 +250,50 @@ def _validator(recipe: Recipe, shard: Shard | None, device: torch.device) -> Val
     def validate(network: Any) -> dict[str, float]:
         totals, counts = row_losses(network, shard, recipe, device, recipe.eval.max_tokens)
         loss = float(totals.sum() / counts.sum())
-        return {"loss": loss, "perplexity": math.exp(min(loss, 700)), "bits_per_byte": _per_byte(loss, shard)}
+        per_byte = loss * (len(shard.ids) - 1) / (math.log(2) * shard.bytes)
+        return dict(zip(VALIDATION, (loss, perplexity(loss), per_byte), strict=True))
 
     return validate
 
 
-def _per_byte(loss: float, shard: Shard) -> float:
-    return loss * (len(shard.ids) - 1) / (math.log(2) * shard.bytes)
-
-
-def _results(model: TextModel, shards: dict[str, Shard], steps: int, device: torch.device) -> dict[str, Any]:
-    """Scores of every held-out split with their signature, the baseline beside them."""
-    recipe, tokenizer = model.recipe, model.tokenizer
-    scores = {}
-    for name, shard in shards.items():
-        if name == "train" or len(shard.ids) < 2:
-            continue
-        scores[name] = language_scores(model.network, shard, recipe, device)
-        if "train" in shards:
-            scores[name]["unigram_baseline"] = unigram_baseline(shards["train"], shard, len(tokenizer))
-        scores[name]["signature"] = signature(recipe, tokenizer, shard, device, steps)
-    return {"system": recipe.system, "steps": steps, "seed": recipe.train.seed, "scores": scores}
+def _scores(model: TextModel, run: Run, shard: Shard, steps: int) -> dict[str, Any]:
+    """Scores of a held-out text with their signature, the baseline beside them."""
+    scores = language_scores(model.network, shard, model.recipe, model.device, model.tokenizer.unk)
+    scores["unigram_baseline"] = unigram_baseline(np.load(run.path / UNIGRAMS, allow_pickle=False), shard)
+    scores["signature"] = signature(model.recipe, model.network, model.tokenizer, shard, model.device, steps)
+    return scores
 
 
 def _headline(scores: dict[str, Any]) -> str:
-    low, high = scores["bits_per_byte"]["interval"]
+    interval = scores["bits_per_byte"]["interval"]
     line = (
         f"{scores['nll']['value']:.4f} nats per token, perplexity {scores['perplexity']['value']:.2f}, "
-        f"{scores['bits_per_byte']['value']:.4f} bits per byte [{low:.4f}, {high:.4f}]"
+        f"{scores['bits_per_byte']['value']:.4f} bits per byte"
     )
-    if "unigram_baseline" in scores:
-        line += f"; token frequencies alone: {scores['unigram_baseline']['bits_per_byte']:.4f}"
-    return line
+    line += " [{:.4f}, {:.4f}]".format(*interval) if interval else ""
+    line += f"; token frequencies alone: {scores['unigram_baseline']['bits_per_byte']:.4f}"
+    return line + (f"; {scores['unknown']:.1%} of the tokens are unknown" if scores["unknown"] else "")
 
 
 def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> dict[str, Any]:
     """Scores of a trained model on a file, with their signature; they are added to the run's results.json."""
-    import dataclasses
-    import tempfile
-
     model = load(folder, device)
     run = Run.open(folder)
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
     tidy = corpus.make_cleaner(model.recipe.data)
     pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source, tidy))
-    old = run.json("results.json") if run.finished else {"scores": {}}
+    if corpus.find(str(data)) == corpus.find(model.recipe.data.train):
+        warnings.warn(
+            f"{data} is what {folder} was trained on: the scores say little about other text.", stacklevel=2
+        )
     with tempfile.TemporaryDirectory() as temporary:
         tokens = Path(temporary) / "tokens"
         corpus.write_shards(pieces, model.tokenizer, tokens, "test")
-        results = _results(model, corpus.shards(tokens), old.get("steps", 0), choose_device(device))
-    scores = results["scores"]["test"]
+        newest = latest(run.checkpoints)
+        steps = int(newest.name.removeprefix("step-")) if newest else 0
+        scores = _scores(model, run, corpus.shards(tokens)["test"], steps)
     if run.finished:
-        old["scores"][str(data)] = scores
-        run.write("results.json", old)
+        results = run.json("results.json")
+        results.setdefault("files", {})[str(data)] = scores
+        run.write("results.json", results)
     return scores

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.errors import Interrupted, LexigraphError, UsageError
 
 app = typer.Typer(
     name="lexigraph",
@@ -65,15 +66,10 @@ def train(
         raise UsageError("Say where the run folder goes: --out DIR.")
     from lexigraph import api
     from lexigraph import recipe as recipes
-    from lexigraph.training.loop import Interrupted
 
-    try:
-        api.train(recipe, data, out, valid=valid, test=test, start=start, set=recipes.settings(change or []),
-                  resume=resume, quiet=quiet)  # fmt: skip
-    except Interrupted as stopped:
-        _tell(f"{stopped} Go on with: lexigraph train --out {out} --resume")
-        return
-    if int(os.environ.get("RANK", "0")) == 0:
+    api.train(recipe, data, out, valid=valid, test=test, start=start, set=recipes.settings(change or []),
+              resume=resume, quiet=quiet)  # fmt: skip
+    if _first():
         print(out)
 
 
@@ -98,7 +94,7 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's 
 @app.command(rich_help_panel="Training")
 def demo(
     out: Annotated[Path, typer.Option(help="Where the run and the report go.")] = Path("demo"),
-    steps: Annotated[int, typer.Option(help="Training steps.")] = 1000,
+    steps: Annotated[int, typer.Option(help="Training steps.")] = 400,
 ) -> None:
     """See it work: train a small gpt on the built-in corpus, generate, write an HTML report."""
     from lexigraph import demonstration
@@ -143,12 +139,13 @@ def tokenize(
     ids: Annotated[bool, typer.Option("--ids", help="Print ids instead of pieces.")] = False,
 ) -> None:
     """Show how text is cut into tokens; or, with --train KIND --out FILE, train a tokenizer."""
+    from lexigraph.text.corpus import texts_of
     from lexigraph.text.tokenizer import Tokenizer
 
     if kind:
         if out is None:
             raise UsageError("Say where the tokenizer goes: --out FILE.")
-        tokenizer = Tokenizer.train([str(model)], kind=kind, size=size)
+        tokenizer = Tokenizer.train(texts_of(str(model)), kind=kind, size=size)
         tokenizer.save(out)
         _tell(f"{len(tokenizer):,} entries.")
         print(out)
@@ -177,11 +174,7 @@ def info(run: RunArgument, as_json: AsJson = False) -> None:
         return
     rows = [(key, str(value)) for key, value in facts.items() if key != "results" and value not in ("", {})]
     for split, scores in facts.get("results", {}).get("scores", {}).items():
-        rows += [
-            (f"{split} {key}", f"{value['value']:.4f}  [{value['interval'][0]:.4f}, {value['interval'][1]:.4f}]")
-            for key, value in scores.items()
-            if isinstance(value, dict) and "value" in value
-        ]
+        rows += [(f"{split} {name}", "  ".join(_metric(value))) for name, value in _metrics(scores)]
     _table(("", ""), rows)
 
 
@@ -199,9 +192,7 @@ def evaluate(
     if as_json:
         _print_json(scores)
         return
-    rows = [(k, f"{v['value']:.4f}", "[{:.4f}, {:.4f}]".format(*v["interval"])) for k, v in scores.items()
-            if isinstance(v, dict) and "value" in v]  # fmt: skip
-    _table(("metric", "value", "95 % interval"), rows)
+    _table(("metric", "value", "95 % interval"), [(name, *_metric(value)) for name, value in _metrics(scores)])
     _tell(scores["signature"])
 
 
@@ -225,10 +216,10 @@ def generate(
     """Continue each prompt; `generate RUN ""` starts from nothing."""
     model = _load(run, device)
     starts = [prompt for prompt in _lines(prompts) for _ in range(count)]
+    live = len(starts) == 1 and beam == 1 and sys.stdout.isatty()  # a person watches: show text as it comes
     texts = model.generate(starts, max_new=max_new, temperature=temperature, top_k=top_k, top_p=top_p, beam=beam,
-                           noise=noise, seed=seed)  # fmt: skip
-    for text in texts:
-        print(text)
+                           noise=noise, seed=seed, on_text=_say if live else None)  # fmt: skip
+    print(*texts if not live else [""], sep="\n")
 
 
 @app.command(rich_help_panel="Abilities")
@@ -267,11 +258,12 @@ def rank(
     run: RunArgument,
     candidates: Texts = None,
     prompt: Annotated[str, typer.Option(help="What stands before every candidate.")] = "",
+    prefix: Annotated[bool, typer.Option("--prefix", help="The text may go on after the candidate.")] = False,
     device: Device = "auto",
 ) -> None:
     """The candidates by probability, the most probable first."""
     model = _load(run, device)
-    for item in model.rank(list(_lines(candidates)), prompt=prompt):
+    for item in model.rank(list(_lines(candidates)), prompt=prompt, ended=not prefix):
         print(f"{item.log_probability:.4f}\t{item.text}")
 
 
@@ -315,6 +307,16 @@ def compare_text(
     _table(search.TEXT_COLUMNS, search.text_rows(model, list(_lines(None, data))[:limit]))
 
 
+def _metrics(scores: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((name, value) for name, value in scores.items() if isinstance(value, dict) and "value" in value)
+
+
+def _metric(value: dict[str, Any]) -> tuple[str, str]:
+    """A value and its interval, where there were texts enough for one."""
+    interval = "[{:.4f}, {:.4f}]".format(*value["interval"]) if value["interval"] else ""
+    return f"{value['value']:.4f}", interval
+
+
 # ---- between people and verbs ----------------------------------------------------------------------------------
 
 
@@ -329,18 +331,26 @@ def _lines(texts: list[str] | None, file: str | None = None) -> Iterator[str]:
     if texts:
         yield from texts
     elif file:
-        from lexigraph.text.corpus import find, text_of
-        from lexigraph.text.readers import read
+        from lexigraph.text.corpus import texts_of
 
-        yield from (text_of(record, file) for record in read(find(file)))
+        yield from texts_of(file)
     else:
         if sys.stdin.isatty():
             _tell("Reading texts from standard input, one a line; end with Ctrl-D.")
         yield from (line.rstrip("\n") for line in sys.stdin)
 
 
+def _first() -> bool:
+    """Whether this is the first of several processes, which speaks for all."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def _tell(sentence: str) -> None:
     print(sentence, file=sys.stderr)
+
+
+def _say(text: str) -> None:
+    print(text, end="", flush=True)
 
 
 def _print_json(value: Any) -> None:
@@ -355,10 +365,11 @@ def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(*columns, show_header=any(columns), box=None, padding=(0, 2, 0, 0))
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # as it is: a text may hold [brackets]
     Console().print(table)
 
 
@@ -367,8 +378,13 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     if debug:  # wherever it stands
         sys.argv.remove("--debug")
+    warnings.showwarning = lambda message, *_, **__: _tell(f"! {message}")
     try:
         app(standalone_mode=True)
+    except Interrupted as stopped:
+        if _first():
+            _tell(str(stopped))
+        raise SystemExit(0) from None
     except LexigraphError as error:
         if debug:
             raise

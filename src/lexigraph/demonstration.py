@@ -22,10 +22,13 @@ SENTENCES = (
 
 def run(out: Path, steps: int, sentences: int = 40_000) -> Path:
     """Train on so many sentences of the built-in corpus, generate, measure and write the report; returns its path."""
-    folder = out / "gpt"
-    if out.exists() and any(out.iterdir()) and not (folder / "config.json").exists():
-        raise LexigraphError(f"{out} exists and is not a demo: choose another --out.")
+    folder, page = out / "gpt", out / "report.html"
+    if out.exists() and any(out.iterdir()) and not page.exists():
+        raise LexigraphError(f"{out} is not empty and holds no demo: choose another --out.")
+    remove(page)
     remove(folder)  # each demo starts from nothing
+    out.mkdir(parents=True, exist_ok=True)
+    page.write_text("The demo is under way.")  # so that one that was stopped may be started again
     changes = {"train.steps": steps, "train.tensorboard": False, "data.sentences": sentences}
     model = api.train("gpt", "grammar", folder, set=changes)
     samples = model.generate([p for p in PROMPTS for _ in range(2)], max_new=30, temperature=0.8)
@@ -34,7 +37,6 @@ def run(out: Path, steps: int, sentences: int = 40_000) -> Path:
     print("\nSubject and verb agree (right form more probable):", file=sys.stdout)
     for row in agreement:
         print("  " + "  ".join(row))
-    page = out / "report.html"
     with replacing(page) as temporary:
         temporary.write_text(_page(model, folder, samples, agreement), encoding="utf-8")
     return page
@@ -61,11 +63,12 @@ def agreement_table(model: TextModel, count: int = 400) -> list[tuple[str, ...]]
 def _page(model: TextModel, folder: Path, samples: list[str], agreement: list[tuple[str, ...]]) -> str:
     results = Run.open(folder).json("results.json")
     scores = results["scores"]["test"]
-    rows = [
-        (name.replace("_", " "), f"{scores[name]['value']:.3f}", "{:.3f} – {:.3f}".format(*scores[name]["interval"]),
-         f"{scores['unigram_baseline'][name]:.3f}" if name in scores["unigram_baseline"] else "")
-        for name in ("nll", "perplexity", "bits_per_byte")
-    ]  # fmt: skip
+    rows = []
+    for name in ("nll", "perplexity", "bits_per_byte"):
+        interval = " – ".join(f"{bound:.3f}" for bound in scores[name]["interval"])
+        baseline = scores["unigram_baseline"].get(name)
+        alone = f"{baseline:.3f}" if baseline is not None else ""
+        rows.append((name.replace("_", " "), f"{scores[name]['value']:.3f}", interval, alone))
     pairs = [(good, bad, *(f"{value:.1f}" for value in model.score([good, bad]))) for good, bad in SENTENCES]
     parameters = sum(parameter.numel() for parameter in model.network.parameters())
     return report.page(
@@ -81,7 +84,7 @@ def _page(model: TextModel, folder: Path, samples: list[str], agreement: list[tu
             "Does the verb agree with its subject?": "<p>The share of items in which the right form of the verb is "
             "the more probable one.</p>" + report.table(("between subject and verb", "right", ""), agreement),
             "Which sentence does it prefer?": report.table(("sentence", "variant", "log p", "log p"), pairs),
-            "Go on": "<p><code>lexigraph generate demo/gpt She</code> writes more; <code>lexigraph train gpt --data "
+            "Go on": f"<p><code>lexigraph generate {folder} She</code> writes more; <code>lexigraph train gpt --data "
             "my.txt --out runs/mine</code> does all this with your own text.</p>",
         },
         scores["signature"],

@@ -59,8 +59,8 @@ class Tokenizer:
 class Train:
     """The loop: how long, how fast, on what, and when to look up."""
 
-    steps: int = 1000  # optimizer steps; with `epochs` set, at most so many
-    epochs: float = 0.0  # passes over the data; 0: only `steps` counts
+    steps: int = 1000  # optimizer steps
+    epochs: float = 0.0  # passes over the data, which then decide instead of `steps`; 0: `steps` decides
     batch_tokens: int = 4096  # tokens per step over all processes, padding included
     accumulate: int = 1  # micro-batches per step: the same result in less memory
     seed: int = 0
@@ -69,7 +69,7 @@ class Train:
     betas: tuple[float, float] = (0.9, 0.95)
     eps: float = 1e-8
     momentum: float = 0.0  # sgd (Nesterov) and rmsprop
-    weight_decay: float = 0.0  # matrices only, never biases, norms or embeddings of positions
+    weight_decay: float = 0.0  # matrices only, never biases and norms
     schedule: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "cosine"
     warmup: int = 100  # steps of linear warm-up
     renew: int = 0  # inverse-sqrt: warm up again every so many steps; 0: never
@@ -120,12 +120,23 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "train.accumulate": (1, math.inf),
     "train.seed": (0, 2**48),
     "train.lr": (0, math.inf),
-    "train.betas": (0, 1),
+    "train.betas": (0, 0.999999),
+    "train.eps": (0, math.inf),
+    "train.momentum": (0, 0.999999),
+    "train.weight_decay": (0, math.inf),
+    "train.warmup": (0, math.inf),
+    "train.renew": (0, math.inf),
+    "train.final_lr": (0, math.inf),
+    "train.clip": (0, math.inf),
+    "train.patience": (0, math.inf),
     "train.validate_every": (0, math.inf),
     "train.checkpoint_every": (0, math.inf),
     "train.log_every": (1, math.inf),
     "eval.batch_tokens": (1, math.inf),
     "eval.streams": (1, math.inf),
+    "eval.max_tokens": (0, math.inf),
+    "tokenizer.size": (1, math.inf),
+    "tokenizer.min_count": (1, math.inf),
     "model.layers": (1, math.inf),  # of the system's own keys, those of these names
     "model.heads": (1, math.inf),
     "model.dim": (1, math.inf),

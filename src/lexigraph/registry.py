@@ -1,4 +1,4 @@
-"""Every system in one visible dictionary: its name, where its class lives, and what it is.
+"""Every system in one visible dictionary: its name, where its class lives, and what it can do.
 
 A system is found here and nowhere else. To add one: write `models/<system>.py`, add a line below and a
 recipe in `recipes/`; the contract tests then cover it by themselves. A system that cannot keep a contract
@@ -29,10 +29,9 @@ CONTRACTS = (
 
 @dataclass(frozen=True)
 class System:
-    """One line of descent: the class that builds the network, and a sentence for people."""
+    """The class that builds the network, and what comes of it."""
 
     path: str  # "module:Class", imported only when the system is used
-    about: str
     abilities: tuple[str, ...]  # what a trained model can do: methods of TextModel, verbs of the command line
     exempt: dict[str, str] = field(default_factory=dict)  # contract -> why it cannot hold
 
@@ -48,12 +47,8 @@ class System:
 LANGUAGE_MODEL = ("generate", "complete", "score", "rank")
 
 SYSTEMS: dict[str, System] = {
-    "gpt": System("lexigraph.models.gpt:GPT", "decoder-only transformer language model", LANGUAGE_MODEL),
-    "lstm-lm": System(
-        "lexigraph.models.lstm_lm:LSTMLanguageModel",
-        "recurrent language model whose state is carried across windows",
-        LANGUAGE_MODEL,
-    ),
+    "gpt": System("lexigraph.models.gpt:GPT", LANGUAGE_MODEL),
+    "lstm-lm": System("lexigraph.models.lstm_lm:LSTMLanguageModel", LANGUAGE_MODEL),
 }
 
 

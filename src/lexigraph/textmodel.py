@@ -25,6 +25,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
 from lexigraph.run import Run
+from lexigraph.text.clean import cleaner
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.training.checkpoint import load_weights
 from lexigraph.training.distribution import choose_device
@@ -34,6 +35,8 @@ ABILITIES = (
     *("generate", "complete", "score", "rank", "translate", "fill", "tag", "classify"),
     *("answer", "parse", "caption", "match"),
 )
+
+BATCH_SIZE = 32  # prompts searched at once
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class TextModel:
 
     def __init__(self, network: Any, tokenizer: Tokenizer, recipe: Recipe, path: Path | None = None) -> None:
         self.network, self.tokenizer, self.recipe, self.path = network, tokenizer, recipe, path
+        self._clean = cleaner(recipe.data.clean) if recipe.data.clean else None
         self.network.eval()
 
     @classmethod
@@ -67,7 +71,10 @@ class TextModel:
         tokenizer = Tokenizer.load(run.path / "tokenizer.json")
         network = build(recipe, tokenizer)
         load_weights(network, run.path / "model.safetensors")
-        return cls(network.to(choose_device(device)), tokenizer, recipe, run.path)
+        chosen = choose_device(device)
+        if device == "auto" and chosen.type == "mps":
+            chosen = torch.device("cpu")  # searches sum in float64, which MPS does not have
+        return cls(network.to(chosen), tokenizer, recipe, run.path)
 
     @property
     def abilities(self) -> tuple[str, ...]:
@@ -106,7 +113,7 @@ class TextModel:
         alpha: float = 0.7,
         noise: float = 0.0,
         seed: int = 0,
-        batch_size: int = 32,
+        batch_size: int = BATCH_SIZE,
         on_text: Callable[[str], None] | None = None,
     ) -> list[str]:
         """Each prompt with its continuation. The same seed gives a prompt the same text, alone or among others.
@@ -158,14 +165,18 @@ class TextModel:
         """Natural-log probability of every token of each text."""
         texts = [texts] if isinstance(texts, str) else list(texts)
         eos = self.tokenizer.eos
-        sequences = [np.array([eos, *self.tokenizer.encode(text)] + [eos] * ended) for text in texts]
+        sequences = [np.array([eos, *self._encode(text)] + [eos] * ended) for text in texts]
         return token_log_probabilities(self.network, sequences, self.device)
 
-    def rank(self, candidates: Sequence[str], *, prompt: str = "") -> list[Scored]:
-        """The candidates by probability, the most probable first; each follows `prompt` if there is one."""
+    def rank(self, candidates: Sequence[str], *, prompt: str = "", ended: bool = True) -> list[Scored]:
+        """The candidates by their probability after `prompt`, the most probable first.
+
+        `ended=False` leaves open how the text goes on: "The key to the cabinets is" need not be a whole text.
+        """
         self._require("rank")
-        values = self.token_scores([prompt + candidate for candidate in candidates])
-        scored = [Scored(c, float(v.sum()), len(v)) for c, v in zip(candidates, values, strict=True)]
+        values = self.token_scores([prompt + candidate for candidate in candidates], ended=ended)
+        given = self.score([prompt], ended=False)[0]
+        scored = [Scored(c, float(v.sum()) - given, len(v)) for c, v in zip(candidates, values, strict=True)]
         return sorted(scored, key=lambda item: -item.log_probability)
 
     def search(
@@ -173,8 +184,11 @@ class TextModel:
     ) -> list[Hypothesis]:
         """The best continuation of each prompt of token ids, by beam search."""
         self._require("complete")
-        batch = self._batch([[self.tokenizer.eos, *row] for row in prompts])
-        return [best[0] for best in self._search(batch, width, max_new, alpha, 1)]
+        found: list[Hypothesis] = []
+        for first in range(0, len(prompts), BATCH_SIZE):
+            batch = self._batch([[self.tokenizer.eos, *row] for row in prompts[first : first + BATCH_SIZE]])
+            found += [best[0] for best in self._search(batch, width, max_new, alpha, 1)]
+        return found
 
     def diagnose(
         self, texts: Sequence[str], *, prompt_tokens: int = 3, beam: int = 5, alpha: float = 0.7, max_new: int = 60
@@ -184,7 +198,7 @@ class TextModel:
         The model sees the first tokens of each text and searches for the rest. If the true rest is more probable
         than what was found, the search failed; if it is less probable, the model prefers another text.
         """
-        ids = [self.tokenizer.encode(text) for text in texts]
+        ids = [self._encode(text) for text in texts]
         found = self.search([row[:prompt_tokens] for row in ids], width=beam, max_new=max_new, alpha=alpha)
         rest = [values[prompt_tokens:] for values in self.token_scores(texts)]
         references = [Reference(tuple(row[prompt_tokens:]), float(v.sum())) for row, v in zip(ids, rest, strict=True)]
@@ -198,7 +212,11 @@ class TextModel:
         return sorted(special - {self.tokenizer.eos})
 
     def _prompts(self, prompts: Sequence[str]) -> dict[str, Tensor]:
-        return self._batch([[self.tokenizer.eos, *self.tokenizer.encode(prompt)] for prompt in prompts])
+        return self._batch([[self.tokenizer.eos, *self._encode(prompt)] for prompt in prompts])
+
+    def _encode(self, text: str) -> list[int]:
+        """Tokens of a text that is cleaned as the training text was."""
+        return self.tokenizer.encode((self._clean(text) or "") if self._clean else text)
 
     def _batch(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         lengths = torch.tensor([len(row) for row in rows], device=self.device)
@@ -223,7 +241,7 @@ class TextModel:
 
     def _joined(self, prompt: str, hypothesis: Hypothesis) -> str:
         """Prompt and continuation as one text, decoded together so that the seam is right."""
-        return self.tokenizer.decode([*self.tokenizer.encode(prompt), *hypothesis.tokens])
+        return self.tokenizer.decode([*self._encode(prompt), *hypothesis.tokens])
 
     def _speaker(
         self, prompts: Sequence[str], on_text: Callable[[str], None] | None
@@ -231,7 +249,7 @@ class TextModel:
         """Turns tokens into text as they come, for one prompt at a time."""
         if on_text is None or len(prompts) != 1:
             return None
-        ids = self.tokenizer.encode(prompts[0])
+        ids = self._encode(prompts[0])
         said = self.tokenizer.decode(ids)
         on_text(said)
 

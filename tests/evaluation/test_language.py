@@ -25,7 +25,7 @@ def test_the_unigram_baseline_by_hand():
     train, test = shard([2, 3, 3, 4, 2], 8), shard([2, 3, 2], 2)
     # counts + 1 over five ids: 1 1 3 3 2 of 10; the test predicts one 3 and one 2
     nll = -(math.log(0.3) + math.log(0.3)) / 2
-    found = unigram_baseline(train, test, 5)
+    found = unigram_baseline(np.bincount(train.ids, minlength=5), test)
     assert found["nll"] == pytest.approx(nll)
     assert found["bits_per_byte"] == pytest.approx(2 * nll / math.log(2) / 2)
 
@@ -35,7 +35,7 @@ def test_the_bootstrap_interval_covers_the_mean_and_shrinks_with_more_rows():
     widths = []
     for rows in (100, 10_000, 40_000):
         totals = random.gamma(2.0, 2.0, rows)
-        low, high = bootstrap(totals, np.ones(rows))
+        low, high = bootstrap(totals, np.ones(rows)) or (0, 0)
         assert low < totals.mean() < high
         assert high - low == pytest.approx(2 * 1.96 * totals.std() / rows**0.5, rel=0.15)
         widths.append(high - low)
@@ -49,6 +49,30 @@ def text(tmp_path_factory) -> Path:
     return path
 
 
+def test_too_few_rows_give_no_interval():
+    assert bootstrap(np.ones(5), np.ones(5)) is None
+
+
+def test_unknown_words_are_told(tmp_path, text):
+    changes = {"tokenizer.kind": "word", "tokenizer.size": 40}
+    lexigraph.api.train("gpt", "grammar", tmp_path / "run", set=changes, tiny=True, quiet=True)
+    scores = lexigraph.api.evaluate(tmp_path / "run", text)
+    model = lexigraph.api.load(tmp_path / "run")
+    ids = [i for line in text.read_text().splitlines() for i in model.tokenizer.encode(line)]
+    assert scores["unknown"] == pytest.approx(
+        ids.count(model.tokenizer.unk) / (len(ids) + 10)
+    )  # nine lines, ten ends
+    assert scores["unknown"] > 0.1
+
+
+def test_validation_on_the_first_tokens_reads_the_first_lines(tiny_run):
+    model = lexigraph.api.load(tiny_run)
+    network, recipe = model.network, model.recipe
+    lines = Shard(np.array([2, 5, 5, 2, 6, 2, 7, 7, 7, 2], np.uint16), np.array([0, 3, 5, 9]), 9)
+    _, counts = row_losses(network, lines, recipe, torch.device("cpu"), limit=4)
+    assert sorted(counts) == [2, 3]
+
+
 def test_evaluation_gives_what_score_gives(tiny_run, text, tmp_path):
     tiny_run = shutil.copytree(tiny_run, tmp_path / "run")
     model = lexigraph.api.load(tiny_run)
@@ -60,8 +84,10 @@ def test_evaluation_gives_what_score_gives(tiny_run, text, tmp_path):
     per_byte = scores["nll"]["value"] * scores["tokens"] / math.log(2) / scores["bytes"]
     assert scores["bits_per_byte"]["value"] == pytest.approx(per_byte)
     assert scores["perplexity"]["value"] == pytest.approx(math.exp(scores["nll"]["value"]))
-    kept = json.loads((tiny_run / "results.json").read_text())["scores"][str(text)]
-    assert kept == scores
+    kept = json.loads((tiny_run / "results.json").read_text())
+    assert kept["files"][str(text)] == scores
+    assert set(kept["scores"]) == {"valid", "test"}  # the held-out ones stay as they were
+    assert scores["unigram_baseline"]["nll"] > 0
     for part in ("system:gpt", "tokenizer:bpe", "split:", "seed:", "steps:", "torch:"):
         assert part in scores["signature"]
 
@@ -78,5 +104,5 @@ def test_carried_streams_score_every_token_once(tmp_path, streams):
     assert counts.sum() == len(loaded.ids) - 1
     if streams == 1:  # exact: the same as reading the whole stream at once
         ids = torch.from_numpy(loaded.ids.astype(np.int64))
-        log_p = model.network(ids[None, :-1]).log_softmax(-1)[0]
+        log_p = model.network(ids[None, :-1]).detach().log_softmax(-1)[0]
         assert totals.sum() == pytest.approx(-float(log_p.gather(1, ids[1:, None]).sum()), rel=1e-5)

@@ -56,6 +56,7 @@ def test_the_best_weights_are_kept_not_the_last(tmp_path, monkeypatch):
 def test_patience_ends_a_run_on_any_metric(tmp_path, monkeypatch, greater, scores, stopped):
     values = iter(scores)
     monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"f1": float(next(values))})
+    monkeypatch.setattr(lexigraph.api, "VALIDATION", ("f1",))
     changes = {"train.metric": "f1", "train.greater_is_better": greater, "train.patience": 2, "train.steps": 40}
     train(tmp_path / "run", **changes)
     assert log(tmp_path / "run", "valid")[-1]["step"] == stopped
@@ -114,13 +115,30 @@ def test_every_optimizer_resumes_to_the_last_bit(tmp_path, name, monkeypatch):
 
 def test_fine_tuning_starts_from_the_weights_and_tokenizer_of_a_run(tmp_path):
     first = train(tmp_path / "first")
-    changes = TINY | {"train.steps": 1, "train.lr": 0.0, "train.seed": 5, "tokenizer.size": 300}
+    changes = TINY | {"train.steps": 1, "train.lr": 0.0, "train.seed": 5, "model.dropout": 0.5}
     second = lexigraph.api.train(
         "gpt", "grammar", tmp_path / "second", start=tmp_path / "first", set=changes, tiny=True, quiet=True
     )
     assert second.tokenizer.fingerprint == first.tokenizer.fingerprint
+    assert second.recipe.model.dropout == 0.5  # a key that was asked for, and fits the weights
     for name, weight in first.network.state_dict().items():
         assert torch.equal(weight, second.network.state_dict()[name]), name
+
+
+def test_fine_tuning_refuses_what_it_cannot_change(tmp_path):
+    train(tmp_path / "first", **{"train.steps": 1})
+    for changes, word in (({"tokenizer.size": 300}, "tokenizer.size"), ({"model.dim": 32}, "shape")):
+        with pytest.raises(LexigraphError, match=word):
+            lexigraph.api.train(
+                "gpt",
+                "grammar",
+                tmp_path / "second",
+                start=tmp_path / "first",
+                set=TINY | changes,
+                tiny=True,
+                quiet=True,
+            )
+        assert not (tmp_path / "second").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

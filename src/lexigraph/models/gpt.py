@@ -142,6 +142,10 @@ class GPT(nn.Module):
         super().__init__()
         if config.dim % config.heads:
             raise LexigraphError(f"model.dim = {config.dim} must be a multiple of model.heads = {config.heads}.")
+        if config.positions == "rotary" and config.dim // config.heads % 2:
+            raise LexigraphError(
+                f"Rotary positions turn pairs: model.dim / model.heads = {config.dim // config.heads} is odd."
+            )
         self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
         self.embedding = nn.Embedding(vocabulary, config.dim)
         if config.positions == "learned":

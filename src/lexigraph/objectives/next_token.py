@@ -74,6 +74,8 @@ def linear_cross_entropy(
     if torch.compiler.is_compiling():  # the compiler fuses the plain form and keeps no float32 logits either
         log_p = F.linear(hidden, table, bias).log_softmax(1, dtype=_types(hidden)[1])
         return _losses(log_p, targets, smoothing, pad)
+    if not torch.is_grad_enabled():  # inside, grad mode is always off and does not tell
+        hidden, table, bias = hidden.detach(), table.detach(), None if bias is None else bias.detach()
     return _LinearCrossEntropy.apply(hidden, table, bias, targets, smoothing, pad)
 
 
@@ -146,4 +148,6 @@ def _types(hidden: Tensor) -> tuple[torch.dtype, torch.dtype]:
     """The type to multiply in, which is autocast's where that is on, and the type to sum in: float32 or better."""
     kind = hidden.device.type
     low = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+    if low is torch.float16:  # its range is too small for sums of gradients that no scaler has seen yet
+        low = torch.float32
     return low, torch.promote_types(low, torch.float32)

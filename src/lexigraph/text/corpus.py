@@ -51,6 +51,11 @@ def find(name: str) -> str:
     return str(Path(root) / name) if (Path(root) / name).exists() else name
 
 
+def texts_of(file: str) -> Iterator[str]:
+    """The texts of a file, or of the built-in corpus, one by one."""
+    return (text for text, _ in _records(find(file), recipes.Data(train=file)))
+
+
 def make_cleaner(data: recipes.Data) -> clean.LineRule | None:
     """The recipe's cleaning of a line, its word counts taken from the training split; None if it asks for none."""
     if len(data.rare) != len(data.max_words):

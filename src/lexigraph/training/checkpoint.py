@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -39,10 +38,14 @@ class Progress:
 
 def save_weights(network: nn.Module, path: Path, world: World) -> None:
     """The weights in one safetensors file, written by the first process."""
-    weights = {name: whole(value).detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    weights = _whole_weights(network)
     if world.first:
         with replacing(path) as temporary:
             _save(weights, temporary)
+
+
+def _whole_weights(network: nn.Module) -> dict[str, Tensor]:
+    return {name: whole(value).detach().cpu().contiguous() for name, value in network.state_dict().items()}
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
@@ -101,7 +104,7 @@ def save(
     world: World,
 ) -> None:
     """Write a checkpoint of this step and remove older ones. All processes take part, the first one writes."""
-    weights = {name: whole(value).detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    weights = _whole_weights(network)
     moments = {
         f"{key}:{name}": whole(value).detach().cpu().contiguous()
         for name, parameter in network.named_parameters()
@@ -158,15 +161,17 @@ def restore(
     for key, value in moments.items():
         kind, name = key.split(":", 1)
         parameter = parameters[name]
-        like = parameter if value.shape == parameter.shape and kind != "step" else None
-        moment = value.to(parameter.device) if like is None else shard_like(value.to(parameter.device), parameter)
-        if kind == "step":
-            moment = value.to(parameter.device) if optimizer.defaults.get("fused") else value
-        optimizer.state[parameter][kind] = moment
+        if kind != "step":
+            value = shard_like(value.to(parameter.device), parameter)
+        elif optimizer.defaults.get("fused"):
+            value = value.to(parameter.device)
+        optimizer.state[parameter][kind] = value
     random = read_tensors(path / "random.safetensors")
     torch.set_rng_state(random[f"cpu:{world.rank}"])
     if world.device.type == "cuda":
         torch.cuda.set_rng_state(random[f"cuda:{world.rank}"], world.device)
+    if world.device.type == "mps":
+        torch.mps.set_rng_state(random[f"mps:{world.rank}"])
     carries: list[Carry | None] = [None] * micro_batches
     for key, value in read_tensors(path / "carry.safetensors").items():
         micro, name, rank = key.split(":")
@@ -180,9 +185,6 @@ def _random_states(device: torch.device) -> dict[str, Tensor]:
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)
+    if device.type == "mps":
+        states["mps"] = torch.mps.get_rng_state()
     return states
-
-
-def newest_step(folders: Iterable[Path]) -> int:
-    """The step of the newest of these checkpoints, 0 if there is none."""
-    return max((int(folder.name.removeprefix("step-")) for folder in folders), default=0)

@@ -55,6 +55,10 @@ class World:
         dist.all_gather(parts, padded)
         return [part[: int(length)] for part, length in zip(parts, lengths, strict=True)]
 
+    def agreed(self, mine: float) -> float:
+        """The first process's answer, for all: a decision that each took by itself might differ."""
+        return self.summed([float(mine) if self.first else 0.0])[0]
+
     def barrier(self) -> None:
         self.summed([0.0])
 
@@ -68,9 +72,10 @@ def choose_device(name: str = "auto", local_rank: int = 0) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise UsageError(f"train.device = {name!r} is no device; try auto, cpu, cuda or mps.") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError(f"train.device = {name!r} was asked for, but there is no CUDA device here.")
+        raise UsageError(f"There is no device named {name!r}; try auto, cpu, cuda or mps.") from None
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there.get(device.type, False):
+        raise UsageError(f"The device {name!r} was asked for, but there is none here; try auto.")
     return torch.device("cuda", local_rank) if name == "cuda" else device
 
 

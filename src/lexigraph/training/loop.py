@@ -20,10 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.errors import Interrupted, LexigraphError
 from lexigraph.objectives.terms import Batch, Carry, value
 from lexigraph.recipe import Train
-from lexigraph.registry import nearest
 from lexigraph.run import Run
 from lexigraph.text.batches import Plan, Spans, share
 from lexigraph.training import checkpoint
@@ -35,10 +34,6 @@ from lexigraph.training.schedules import rate
 
 Fetch = Callable[[Spans], dict[str, Sequence[np.ndarray]]]
 Validate = Callable[[nn.Module], dict[str, float]]
-
-
-class Interrupted(Exception):
-    """SIGINT or SIGTERM came; everything is saved."""
 
 
 @dataclass
@@ -165,11 +160,16 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
                     checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
             if keep:
                 training.save(run)
+            if look or keep:
+                recent.since = time.monotonic()  # that was no training
             if stop and not last:
                 if log:
                     log.close()
                 reporter.close()
-                raise Interrupted(f"Stopped at step {step:,} of {training.steps:,}; all of it is saved.")
+                raise Interrupted(
+                    f"Stopped at step {step:,} of {training.steps:,}; all of it is saved. "
+                    f"Go on with: lexigraph train --out {run.path} --resume"
+                )
     reporter.close()
     if log:
         log.close()
@@ -235,9 +235,7 @@ def _validated(training: Training, validate: Validate | None) -> dict[str, float
     with torch.no_grad(), training._autocast():
         scores = validate(training.network)
     training.network.train()
-    if training.settings.metric not in scores:
-        raise UsageError(f"train.metric = {training.settings.metric!r} is not measured{nearest('', scores)}")
-    return scores
+    return {name: training.world.agreed(score) for name, score in scores.items()}
 
 
 def _better(progress: Progress, score: float | None, settings: Train) -> bool:
