@@ -275,3 +275,12 @@ def test_an_expected_score_says_what_of_and_how_sure(name):
 
 def test_every_system_has_a_recipe():
     assert {recipes.read(name).system for name in SHIPPED} == set(SYSTEMS)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_recipe_states_its_expected_score(name):
+    expected = recipes.read(name).expected
+    assert expected.metric in ("nll", "perplexity", "bits_per_byte")
+    assert expected.value > 0
+    assert 0 < expected.tolerance < expected.value / 5
+    assert expected.data
