@@ -30,6 +30,7 @@ def run(out: Path, steps: int, sentences: int = 40_000) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     page.write_text("The demo is under way.")  # so that one that was stopped may be started again
     changes = {"train.steps": steps, "train.tensorboard": False, "data.sentences": sentences}
+    changes["train.validate_every"] = max(1, steps // 8)
     model = api.train("gpt", "grammar", folder, set=changes)
     samples = model.generate([p for p in PROMPTS for _ in range(2)], max_new=30, temperature=0.8)
     print("\nIt writes:", *(f"  {text}" for text in samples), sep="\n")
@@ -83,7 +84,9 @@ def _page(model: TextModel, folder: Path, samples: list[str], agreement: list[tu
             ),
             "Does the verb agree with its subject?": "<p>The share of items in which the right form of the verb is "
             "the more probable one.</p>" + report.table(("between subject and verb", "right", ""), agreement),
-            "Which sentence does it prefer?": report.table(("sentence", "variant", "log p", "log p"), pairs),
+            "Which sentence does it prefer?": report.table(
+                ("sentence", "variant", "log p", "log p of the variant"), pairs
+            ),
             "Go on": f"<p><code>lexigraph generate {folder} She</code> writes more; <code>lexigraph train gpt --data "
             "my.txt --out runs/mine</code> does all this with your own text.</p>",
         },

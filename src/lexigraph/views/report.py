@@ -57,7 +57,7 @@ def loss_curve(log: Path) -> str:
 
 
 def curve(curves: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str) -> str:
-    """Lines with their names at their ends, as inline SVG."""
+    """Lines with their names and last values, as inline SVG."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -67,15 +67,19 @@ def curve(curves: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str) -
         {"svg.fonttype": "none", "font.family": "serif", "font.size": 10, "svg.hashsalt": "lexigraph"}
     ):
         figure, axes = pyplot.subplots(figsize=(7.2, 3.2))
-        for (name, points), colour in zip(curves.items(), (FAINT, ACCENT, INK), strict=False):
+        for (name, points), colour in zip(curves.items(), ("#9aa5b1", ACCENT, INK), strict=False):
             if points:
                 xs, ys = zip(*points, strict=True)
-                axes.plot(xs, ys, color=colour, linewidth=1.8, marker="o" if len(xs) < 15 else "", markersize=4)
-                axes.annotate(f" {name} {ys[-1]:.2f}", (xs[-1], ys[-1]), va="bottom" if name == "valid" else "top")
+                marker = "o" if len(xs) < 15 else ""
+                axes.plot(
+                    xs, ys, color=colour, linewidth=1.8, marker=marker, markersize=4, label=f"{name} {ys[-1]:.2f}"
+                )
+        axes.legend(frameon=False)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.margins(x=0.12)
+        figure.patch.set_alpha(0)
+        axes.patch.set_alpha(0)
         axes.set_xlim(left=0)
         figure.tight_layout()
         stream = io.StringIO()
