@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+
+from lexigraph.objectives.next_token import token_nll
 
 BATCH_TOKENS = 8192
 
@@ -26,17 +27,10 @@ def token_log_probabilities(network: Any, sequences: Sequence[np.ndarray], devic
     scores = [np.zeros(max(0, len(ids) - 1), np.float64) for ids in sequences]
     for rows in _batches(sequences, network.context):
         batch = network.prepare({"text": [sequences[i][a : b + 1] for i, a, b in rows]})
-        logits = network(batch["inputs"].to(device))
-        targets = batch["targets"].to(device)
-        chosen = _log_softmax_at(logits, targets.clamp(min=0)).double().cpu().numpy()
-        for (i, a, b), row in zip(rows, chosen, strict=True):
-            scores[i][a:b] = row[: b - a]
+        nll = token_nll(network.loss(batch.to(device))[0]).cpu().double().numpy()
+        for (i, a, b), row in zip(rows, nll, strict=True):
+            scores[i][a:b] = -row[: b - a]
     return scores
-
-
-def _log_softmax_at(logits: Tensor, targets: Tensor) -> Tensor:
-    logits = logits.float()
-    return logits.gather(-1, targets[..., None]).squeeze(-1) - logits.logsumexp(-1)
 
 
 def _batches(sequences: Sequence[np.ndarray], context: int) -> Iterator[list[tuple[int, int, int]]]:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from lexigraph import __version__
+from lexigraph.objectives.next_token import token_nll
 from lexigraph.objectives.terms import Carry
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Buckets, Plan, Streams
@@ -59,8 +60,7 @@ def row_losses(
         spans = plan.batch(step)
         batch = network.prepare({"text": shard.take(spans)})
         terms, carry = network.loss(batch.to(device), None if plan.fresh(step) else carry)
-        rows = terms.get("nll", terms["loss"]).rows
-        totals.append(rows.cpu().double().numpy())
+        totals.append(token_nll(terms).cpu().double().sum(1).numpy())
         counts.append(np.asarray(spans.lengths, np.float64))
     return np.concatenate(totals), np.concatenate(counts)
 

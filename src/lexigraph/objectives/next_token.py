@@ -55,10 +55,17 @@ def next_token_terms(
     loss, nll = linear_cross_entropy(
         hidden.flatten(0, -2), table, bias, batch["targets"].flatten(), smoothing=smoothing, pad=pad
     )
-    count, rows = batch.counts["loss"], nll.view_as(batch["targets"]).sum(1)
+    count, items = batch.counts["loss"], nll.view_as(batch["targets"])
     if not smoothing:
-        return {"loss": Term(loss, count, rows=rows)}
-    return {"loss": Term(loss, count), "nll": Term(rows.sum(), count, weight=0.0, rows=rows)}  # reported only
+        return {"loss": Term(loss, count, items=items)}
+    return {"loss": Term(loss, count), "nll": Term(nll.sum(), count, weight=0.0, items=items)}  # reported only
+
+
+def token_nll(terms: Terms) -> Float[Tensor, "rows time"]:
+    """The NLL of every token, 0 where there is padding."""
+    items = terms.get("nll", terms["loss"]).items
+    assert items is not None
+    return items
 
 
 def linear_cross_entropy(

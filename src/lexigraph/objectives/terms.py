@@ -22,7 +22,7 @@ class Term:
     total: Float[Tensor, ""]
     count: float
     weight: float = 1.0
-    rows: Float[Tensor, " rows"] | None = None  # the same sum by row of the batch, for intervals
+    items: Float[Tensor, "rows time"] | None = None  # what was summed, for scores of single texts
 
 
 Terms = dict[str, Term]
