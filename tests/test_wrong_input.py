@@ -11,7 +11,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import lexigraph
+import lexigraph.api
 from lexigraph import cli
+from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -69,7 +71,7 @@ def refused(here, command):
     return call
 
 
-def says(sentence, *words):
+def assert_says(sentence, *words):
     for word in words:
         assert str(word) in sentence, f"{word!r} is not in {sentence!r}"
 
@@ -95,7 +97,7 @@ def test_training_on_a_bad_file_says_what_is_wrong_where(here, refused, kind, un
     data, words = BAD_FILES[kind]
     if data is not None:
         (here / "bad.txt").write_bytes(data)
-    says(
+    assert_says(
         refused(FAILED, "train", "gpt", "--data", "bad.txt", "--out", "runs/new", "--set", f"data.unit={unit}"),
         *("bad.txt", *words),
     )
@@ -106,33 +108,33 @@ def test_evaluating_and_checking_a_bad_file(here, run, refused, kind):
     data, words = BAD_FILES[kind]
     if data is not None:
         (here / "bad.txt").write_bytes(data)
-    says(refused(FAILED, "eval", run, "--data", "bad.txt"), "bad.txt", *words)
-    says(refused(FAILED, "check", "bad.txt"), "bad.txt", *words)
+    assert_says(refused(FAILED, "eval", run, "--data", "bad.txt"), "bad.txt", *words)
+    assert_says(refused(FAILED, "check", "bad.txt"), "bad.txt", *words)
 
 
 @pytest.mark.parametrize("option", ["--valid", "--test"])
 def test_a_bad_held_out_file_is_refused_before_training(refused, option):
     sentence = refused(FAILED, "train", "gpt", "--data", "good.txt", option, "nowhere.txt", "--out", "new")
-    says(sentence, "nowhere.txt", "no such file")
+    assert_says(sentence, "nowhere.txt", "no such file")
 
 
 def test_a_text_smaller_than_a_batch_is_refused(refused):
     sentence = refused(FAILED, "train", "gpt", "--data", "good.txt", "--out", "new")
-    says(sentence, "good.txt", "tokens", "2,048", "train.batch_tokens")
+    assert_says(sentence, "good.txt", "tokens", "2,048", "train.batch_tokens")
 
 
 def test_a_file_whose_text_column_is_elsewhere(here, refused):
     (here / "rows.jsonl").write_text('{"text": "fine"}\n{"text": 7}\n')
-    says(
+    assert_says(
         refused(FAILED, "train", "gpt", "--data", "rows.jsonl", "--out", "new"), "rows.jsonl, line 2", "data.columns"
     )
 
 
 def test_training_needs_a_recipe_a_text_and_a_folder(refused):
-    says(refused(WRONG_USAGE, "train", "gpt", "--data", "good.txt"), "--out")
-    says(refused(WRONG_USAGE, "train", "gpt", "--out", "new"), "--data")
-    says(refused(WRONG_USAGE, "train", "--data", "good.txt", "--out", "new"), "recipe")
-    says(refused(WRONG_USAGE, "train", "gpt", "--data", "good.txt", "--out", "."), "name")
+    assert_says(refused(WRONG_USAGE, "train", "gpt", "--data", "good.txt"), "--out")
+    assert_says(refused(WRONG_USAGE, "train", "gpt", "--out", "new"), "--data")
+    assert_says(refused(WRONG_USAGE, "train", "--data", "good.txt", "--out", "new"), "recipe")
+    assert_says(refused(WRONG_USAGE, "train", "gpt", "--data", "good.txt", "--out", "."), "name")
 
 
 # ---- recipes ----
@@ -151,25 +153,25 @@ def test_training_needs_a_recipe_a_text_and_a_folder(refused):
 def test_a_wrong_recipe_file_is_refused_with_its_line(here, refused, text, line, words):
     (here / "mine.toml").write_text(text)
     sentence = refused(WRONG_USAGE, "train", "mine.toml", "--data", "good.txt", "--out", "new")
-    says(sentence, "mine.toml", f"line {line}", *words)
+    assert_says(sentence, "mine.toml", f"line {line}", *words)
 
 
 def test_unknown_recipes_and_keys_are_answered_with_the_nearest(refused):
-    says(refused(WRONG_USAGE, "train", "gppt", "--data", "good.txt", "--out", "new"), "'gppt'", "'gpt'")
-    says(refused(WRONG_USAGE, "recipes", "gppt"), "'gppt'", "'gpt'")
+    assert_says(refused(WRONG_USAGE, "train", "gppt", "--data", "good.txt", "--out", "new"), "'gppt'", "'gpt'")
+    assert_says(refused(WRONG_USAGE, "recipes", "gppt"), "'gppt'", "'gpt'")
     usual = ("train", "gpt", "--data", "good.txt", "--out", "new", "--set")
-    says(refused(WRONG_USAGE, *usual, "train.stepps=5"), "train.stepps", "'train.steps'")
-    says(refused(WRONG_USAGE, *usual, "train.steps=lots"), "train.steps", "'lots'", "whole number")
-    says(refused(WRONG_USAGE, *usual, "train.device=tpu"), "no device", "'tpu'")
-    says(refused(WRONG_USAGE, *usual, "data.split=0.9,0.9"), "data.split", "0.9")
-    says(refused(WRONG_USAGE, *usual, "data.clean=lowr"), "'lowr'", "'lower'")
+    assert_says(refused(WRONG_USAGE, *usual, "train.stepps=5"), "train.stepps", "'train.steps'")
+    assert_says(refused(WRONG_USAGE, *usual, "train.steps=lots"), "train.steps", "'lots'", "whole number")
+    assert_says(refused(WRONG_USAGE, *usual, "train.device=tpu"), "no device", "'tpu'")
+    assert_says(refused(WRONG_USAGE, *usual, "data.split=0.9,0.9"), "data.split", "0.9")
+    assert_says(refused(WRONG_USAGE, *usual, "data.clean=lowr"), "'lowr'", "'lower'")
 
 
 def test_unknown_verbs_and_options_are_wrong_usage(refused, run):
-    says(refused(WRONG_USAGE, "trian"), "trian")
-    says(refused(WRONG_USAGE, "train", "gpt", "--dta", "good.txt"), "--dta")
-    says(refused(WRONG_USAGE, "generate", run, "a", "--max-new", "many"), "--max-new")
-    says(refused(WRONG_USAGE, "score", run, "a", "--device", "tpu"), "'tpu'")
+    assert_says(refused(WRONG_USAGE, "trian"), "trian")
+    assert_says(refused(WRONG_USAGE, "train", "gpt", "--dta", "good.txt"), "--dta")
+    assert_says(refused(WRONG_USAGE, "generate", run, "a", "--max-new", "many"), "--max-new")
+    assert_says(refused(WRONG_USAGE, "score", run, "a", "--device", "tpu"), "'tpu'")
 
 
 # ---- run folders ----
@@ -234,7 +236,7 @@ VERBS = {
 def test_a_damaged_run_is_refused(run, refused, damage, verb):
     spoil, words = DAMAGES[damage]
     spoil(run)
-    says(refused(FAILED, *VERBS[verb]), "run", *words)
+    assert_says(refused(FAILED, *VERBS[verb]), "run", *words)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -244,13 +246,13 @@ def test_what_is_not_a_run_is_refused(run, refused, damage, verb):
     spoil(run)
     if damage == "no folder" and verb == "resume":
         words = ["no run", "to resume"]
-    says(refused(FAILED, *VERBS[verb]), "run", *words)
+    assert_says(refused(FAILED, *VERBS[verb]), "run", *words)
 
 
 @pytest.mark.parametrize("verb", ["info", "eval"])
 def test_damaged_results_are_named(run, refused, verb):
     cut(run / "results.json")
-    says(refused(FAILED, *VERBS[verb]), "results.json", "damaged")
+    assert_says(refused(FAILED, *VERBS[verb]), "results.json", "damaged")
 
 
 @pytest.mark.parametrize("damage", ["weights cut", "tokenizer cut", "recipe damaged", "recipe missing"])
@@ -261,12 +263,12 @@ def test_a_damaged_start_is_refused_before_training(run, refused, damage):
         FAILED, *("train", "gpt", "--data", "good.txt", "--out", "new", "--from", "run", "--quiet"),
         *("--set", "train.batch_tokens=64", "--set", "train.steps=1"),
     )  # fmt: skip
-    says(sentence, "run")
+    assert_says(sentence, "run")
 
 
 def test_a_model_of_one_system_cannot_be_the_start_of_another(run, refused):
     sentence = refused(WRONG_USAGE, "train", "lstm-lm", "--data", "good.txt", "--out", "new", "--from", "run")
-    says(sentence, "run", "gpt", "lstm-lm")
+    assert_says(sentence, "run", "gpt", "lstm-lm")
 
 
 # ---- where a run goes ----
@@ -276,10 +278,10 @@ def test_a_folder_that_is_not_empty_is_left_alone(here, run, refused):
     (here / "full").mkdir()
     (here / "full" / "diary.txt").write_text("mine")
     usual = ("train", "gpt", "--data", "good.txt", "--out")
-    says(refused(FAILED, *usual, "full"), "full", "not empty", "--out")
-    says(refused(FAILED, *usual, "run"), "run", "holds a run", "--resume")
-    says(refused(FAILED, *usual, "good.txt"), "good.txt", "--out")
-    says(refused(FAILED, *usual, "good.txt/run"), "good.txt")
+    assert_says(refused(FAILED, *usual, "full"), "full", "not empty", "--out")
+    assert_says(refused(FAILED, *usual, "run"), "run", "holds a run", "--resume")
+    assert_says(refused(FAILED, *usual, "good.txt"), "good.txt", "--out")
+    assert_says(refused(FAILED, *usual, "good.txt/run"), "good.txt")
 
 
 def test_a_failed_start_leaves_an_empty_folder_and_missing_parents_as_they_were(here, refused):
@@ -297,23 +299,23 @@ def test_a_finished_run_has_nothing_to_resume(here, run, command):
     before = content(here)
     code, _, err = command("train", "--out", "run", "--resume")
     assert code == 0
-    says(err, "run", "finished")
+    assert_says(err, "run", "finished")
     assert content(here) == before
 
 
 def test_a_changed_recipe_cannot_be_resumed_and_the_change_is_named(run, refused):
     usual = ("train", "--out", "run", "--resume")
-    says(refused(FAILED, *usual, "--set", "train.steps=7"), "run", "train.steps: 2 became 7")
-    says(refused(FAILED, *usual, "--data", "good.txt"), "data.train: 'grammar' became 'good.txt'")
+    assert_says(refused(FAILED, *usual, "--set", "train.steps=7"), "run", "train.steps: 2 became 7")
+    assert_says(refused(FAILED, *usual, "--data", "good.txt"), "data.train: 'grammar' became 'good.txt'")
     sentence = refused(FAILED, "train", "run/recipe.toml", *usual[1:], "--set", "model.dim=32")
-    says(sentence, "model.dim: 16 became 32")
+    assert_says(sentence, "model.dim: 16 became 32")
     assert "train." not in sentence
-    says(refused(WRONG_USAGE, *usual, "--set", "train.stps=7"), "'train.steps'")
+    assert_says(refused(WRONG_USAGE, *usual, "--set", "train.stps=7"), "'train.steps'")
 
 
 def test_an_unfinished_run_without_its_tokens_cannot_be_resumed(run, refused):
     (run / "results.json").unlink()
-    says(refused(FAILED, "train", "--out", "run", "--resume"), "run", "incomplete", "tokens")
+    assert_says(refused(FAILED, "train", "--out", "run", "--resume"), "run", "incomplete", "tokens")
 
 
 # ---- abilities ----
@@ -323,7 +325,7 @@ def test_what_a_model_cannot_do_is_answered_with_what_it_can(tiny_run):
     model = lexigraph.load(tiny_run)
     with pytest.raises(LexigraphError) as caught:
         model.translate(["a"])
-    says(str(caught.value), "gpt", "translate", *model.abilities)
+    assert_says(str(caught.value), "gpt", "translate", *model.abilities)
     assert {"generate", "score"} <= set(model.abilities)
 
 
@@ -337,8 +339,8 @@ def test_an_unknown_attribute_is_a_plain_attribute_error(tiny_run):
 def test_weights_that_are_no_numbers_are_said_so(run, refused):
     path = run / "model.safetensors"
     save_file({name: np.full_like(value, np.nan) for name, value in load_file(path).items()}, path)
-    says(refused(FAILED, "generate", "run", "the", "--max-new", "3"), "not numbers")
-    says(refused(FAILED, "generate", "run", "the", "--max-new", "3", "--beam", "2"), "not numbers")
+    assert_says(refused(FAILED, "generate", "run", "the", "--max-new", "3"), "not numbers")
+    assert_says(refused(FAILED, "generate", "run", "the", "--max-new", "3", "--beam", "2"), "not numbers")
 
 
 # ---- as a program ----
@@ -365,4 +367,23 @@ def test_as_a_program_errors_are_one_sentence_and_an_exit_code(here):
 def test_debug_shows_the_traceback(arguments):
     failed = program(*arguments)
     assert failed.returncode == FAILED
-    says(failed.stderr, "Traceback (most recent call last)", "LexigraphError", "nowhere")
+    assert_says(failed.stderr, "Traceback (most recent call last)", "LexigraphError", "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ("train.metric=accuracy", "train.metric"),
+        ("data.window=500", "context"),
+        ("model.dim=6", "Rotary"),
+        ("train.clip=-1", "train.clip"),
+        ("train.precision=fp16", "train.precision"),
+        ("train.device=meta", "'meta'"),
+    ],
+)
+def test_settings_that_would_fail_later_are_refused_before_there_is_a_run(tmp_path, change, word):
+    settings = {"model.heads": 2, "train.batch_tokens": 64, "data.unit": "stream"} | recipes.settings([change])
+    before = content(tmp_path)
+    with pytest.raises(LexigraphError, match=word):
+        lexigraph.api.train("gpt", "grammar", tmp_path / "run", set=settings, tiny=True, quiet=True)
+    assert content(tmp_path) == before

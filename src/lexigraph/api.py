@@ -32,7 +32,7 @@ from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.textmodel import TextModel, build
 from lexigraph.training.checkpoint import latest, load_weights
 from lexigraph.training.distribution import World, join
-from lexigraph.training.loop import Training, Validate, fit, seed_everything
+from lexigraph.training.loop import Training, Validate, fit, precision, seed_everything
 from lexigraph.training.progress import Reporter, peak_memory
 from lexigraph.training.schedules import optimizer
 
@@ -85,6 +85,7 @@ def train(
     device = asked.train.device
     with join(device) as world:
         reporter = Reporter(0, quiet=quiet or not world.first)
+        precision(asked.train.precision, world.device)  # refused before there is a folder
         if world.agreed(resume and folder.exists()):
             run = Run.open(folder)
             _refuse_changes(run, asked)

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lexigraph.errors import Interrupted, LexigraphError
+from lexigraph.errors import Interrupted, LexigraphError, UsageError
 from lexigraph.objectives.terms import Batch, Carry, value
 from lexigraph.recipe import Train
 from lexigraph.run import Run
@@ -62,7 +62,7 @@ class Training:
         sharded = world.size > 1 and settings.parallel == "fully_shard"
         self.optimizer = make_optimizer(self.network, settings, fused=world.device.type == "cuda" and not sharded)
         self.carries = [None] * settings.accumulate
-        self.precision = _precision(settings.precision, world.device)
+        self.precision = precision(settings.precision, world.device)
         self.scaler = torch.amp.GradScaler(world.device.type, enabled=self.precision is torch.float16)
         self.compiled = torch.compile(self.module) if settings.compile else self.module
 
@@ -254,9 +254,12 @@ def _out_of_patience(progress: Progress, settings: Train) -> bool:
     return 0 < settings.patience <= progress.worse
 
 
-def _precision(name: str, device: torch.device) -> torch.dtype:
+def precision(name: str, device: torch.device) -> torch.dtype:
+    """The type to multiply in."""
     if name == "auto":
         name = "bf16" if device.type == "cuda" else "fp32"
+    if name == "fp16" and device.type == "cpu":
+        raise UsageError("train.precision = 'fp16' needs a GPU; on the CPU, take bf16 or fp32.")
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[name]
 
 
