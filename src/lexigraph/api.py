@@ -137,7 +137,7 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         pieces = corpus.pieces(recipe.data, tidy)
         corpus.write_shards(pieces, tokenizer, temporary / "tokens", told=reporter.count)
         shards = corpus.shards(temporary / "tokens")
-        np.save(temporary / UNIGRAMS, np.bincount(shards["train"].ids, minlength=len(tokenizer)))
+        np.save(temporary / UNIGRAMS, shards["train"].counts)
         network = build(recipe, tokenizer)
         if start is not None:
             load_weights(network, Path(start) / "model.safetensors")

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text import check as checking
+from lexigraph.text import tally
 from lexigraph.text.check import check
 
 
@@ -34,8 +34,8 @@ def test_what_a_small_file_holds_counted_by_hand(write):
     assert (facts.records, facts.documents) == (4, 3)
     assert facts.characters == 13 + 7 + 13 + 9
     assert (facts.words, facts.distinct_words) == (15, 10)
-    assert facts.line_words == checking.Lengths(2, 4, 5, 5, longest_line=6)
-    assert facts.line_chars == checking.Lengths(7, 9, 13, 13, longest_line=1)
+    assert facts.line_words == tally.Lengths(2, 4, 5, 5, longest_line=6)
+    assert facts.line_chars == tally.Lengths(7, 9, 13, 13, longest_line=1)
     assert (facts.duplicates, facts.duplicate_share, facts.estimated) == (1, 0.25, ())
     assert facts.scripts == {"LATIN": 28 / 29, "GREEK": 1 / 29}
     assert facts.line_endings == {"\\n": 5}
@@ -109,7 +109,7 @@ def test_repeated_held_out_lines_each_count(write):
 
 
 def test_beyond_the_limits_counts_are_close_estimates(write, monkeypatch):
-    monkeypatch.setattr(checking, "MOST", 4000)
+    monkeypatch.setattr(tally, "MOST", 4000)
     chosen = random.Random(0)
     lines = [f"word{chosen.randrange(10**9)} w{number % 15_000}" for number in range(30_000)]
     lines += lines[:10_000]  # 10,000 of 40,000 lines repeat; 30,000 + 15,000 distinct words
@@ -122,7 +122,7 @@ def test_beyond_the_limits_counts_are_close_estimates(write, monkeypatch):
 
 
 def test_leaks_are_estimated_when_the_held_out_split_is_large(write, monkeypatch):
-    monkeypatch.setattr(checking, "MOST", 2000)
+    monkeypatch.setattr(tally, "MOST", 2000)
     train = write("t.txt", "\n".join(f"line {number}" for number in range(0, 20_000, 4)))
     valid = write("v.txt", "\n".join(f"line {number}" for number in range(20_000)))
     (leak,) = check({"train": train, "valid": valid}).leaks

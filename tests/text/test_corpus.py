@@ -379,7 +379,7 @@ def test_blocks_leave_no_trace(tmp_path, letters, count):
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(0, 12))
 def test_spans_of_long_units_cover_each_token_once(lengths, longest):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    shard = Shard(np.arange(offsets[-1] + 1), offsets, 0)
+    shard = Shard(np.arange(offsets[-1] + 1), offsets, 0, np.zeros(1, int))
     starts, sizes = shard.spans(longest)
     covered = [place for a, n in zip(starts.tolist(), sizes.tolist(), strict=True) for place in range(a, a + n)]
     assert covered == list(range(offsets[-1]))

@@ -75,7 +75,7 @@ def language_scores(network: Any, shard: Shard, recipe: Recipe, device: torch.de
         "nll": _metric(values),
         "perplexity": _metric([perplexity(value) for value in values]),
         "bits_per_byte": _metric([value * scale for value in values]),
-        "unknown": float((shard.ids == unk).mean()),
+        "unknown": float(shard.counts[unk] / shard.counts.sum()),
         "tokens": int(tokens),
         "bytes": int(bytes_),
     }
@@ -104,7 +104,8 @@ def bootstrap(totals: np.ndarray, counts: np.ndarray) -> tuple[float, float] | N
 def unigram_baseline(seen: np.ndarray, shard: Shard) -> dict[str, float]:
     """What the frequencies of tokens in the training text alone achieve."""
     log_p = np.log((seen + 1.0) / (seen + 1.0).sum())
-    wanted = np.bincount(shard.ids[1:], minlength=len(seen))
+    wanted = shard.counts.copy()
+    wanted[shard.ids[0]] -= 1  # the first boundary is given
     nll = -float(wanted @ log_p)
     return {"nll": nll / wanted.sum(), "bits_per_byte": nll / (math.log(2) * shard.bytes)}
 

@@ -243,12 +243,14 @@ class Shard:
     ids: np.ndarray
     offsets: np.ndarray
     bytes: int  # of UTF-8 text, boundaries counted as one byte each: what bits per byte divides by
+    counts: np.ndarray  # how often each id occurs
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Shard:
         facts = json.loads((folder / f"{name}.json").read_text())
         ids = np.memmap(folder / f"{name}.ids", facts["dtype"], "r")
-        return cls(ids, np.memmap(folder / f"{name}.offsets", np.int64, "r"), facts["bytes"])
+        counts = np.load(folder / f"{name}.counts.npy", allow_pickle=False)
+        return cls(ids, np.memmap(folder / f"{name}.offsets", np.int64, "r"), facts["bytes"], counts)
 
     def take(self, spans: Spans) -> list[np.ndarray]:
         """The tokens of each span, and the one after them."""
@@ -277,6 +279,7 @@ class _Writer:
         self.ids = (folder / f"{name}.ids").open("wb")
         self.offsets = (folder / f"{name}.offsets").open("wb")
         self.length = self.bytes = 0
+        self.counts = np.zeros(len(tokenizer), np.int64)
         self.waiting: list[np.ndarray] = []  # ids and
         self.boundaries: list[int] = []  # boundaries since the last flush
         self._boundary()
@@ -295,7 +298,9 @@ class _Writer:
 
     def flush(self) -> None:
         if self.waiting:
-            np.concatenate(self.waiting).astype(self.dtype).tofile(self.ids)
+            ids = np.concatenate(self.waiting)
+            self.counts += np.bincount(ids, minlength=len(self.counts))
+            ids.astype(self.dtype).tofile(self.ids)
             np.array(self.boundaries, np.int64).tofile(self.offsets)
         self.waiting, self.boundaries = [], []
 
@@ -303,6 +308,7 @@ class _Writer:
         self.flush()
         self.ids.close()
         self.offsets.close()
+        np.save(self.folder / f"{self.name}.counts.npy", self.counts)
         facts = {"dtype": self.dtype.name, "bytes": self.bytes}
         (self.folder / f"{self.name}.json").write_text(json.dumps(facts))
 
