@@ -50,6 +50,7 @@ def test_rank_puts_the_most_probable_first(model):
     values = [item.log_probability for item in ranked]
     assert values == sorted(values, reverse=True)
     assert {item.text for item in ranked} == set(candidates)
+    assert all(value <= 0 for value in values)  # a token may reach over the seam of prompt and candidate
     best = max(candidates, key=lambda text: model.score(["He " + text])[0])
     assert ranked[0].text == best
 
@@ -58,7 +59,8 @@ def test_complete_gives_texts_that_begin_with_the_prompt_best_first(model):
     found = model.complete("The", n_best=3, max_new=6)
     assert len({str(item) for item in found}) == 3
     assert all(item.text.startswith("The") for item in found)
-    scores = [item.log_probability / item.tokens**0.7 for item in found]
+    scores = [item.score for item in found]
+    assert scores == pytest.approx([item.log_probability / item.tokens**0.7 for item in found])
     assert scores == sorted(scores, reverse=True)
 
 

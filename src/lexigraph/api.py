@@ -296,5 +296,8 @@ def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> d
     if run.finished:
         results = run.json("results.json")
         results.setdefault("files", {})[str(data)] = scores
-        run.write("results.json", results)
+        try:
+            run.write("results.json", results)
+        except LexigraphError as error:  # a read-only folder is no reason to lose the scores
+            warnings.warn(str(error), stacklevel=2)
     return scores

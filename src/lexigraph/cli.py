@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -29,8 +30,9 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder."
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
-MaxNew = Annotated[int, typer.Option(help="At most so many new tokens.")]
-Beam = Annotated[int, typer.Option(help="Beam width.")]
+MaxNew = Annotated[int, typer.Option(min=1, help="At most so many new tokens.")]
+Beam = Annotated[int, typer.Option(min=1, help="Beam width.")]
+PromptTokens = Annotated[int, typer.Option(min=1, help="So many tokens are given, the rest is searched for.")]
 Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
 
 
@@ -145,6 +147,8 @@ def tokenize(
     if kind:
         if out is None:
             raise UsageError("Say where the tokenizer goes: --out FILE.")
+        if out.exists():
+            raise LexigraphError(f"{out} exists already: choose another --out.")
         tokenizer = Tokenizer.train(texts_of(str(model)), kind=kind, size=size)
         tokenizer.save(out)
         _tell(f"{len(tokenizer):,} entries.")
@@ -192,7 +196,12 @@ def evaluate(
     if as_json:
         _print_json(scores)
         return
-    _table(("metric", "value", "95 % interval"), [(name, *_metric(value)) for name, value in _metrics(scores)])
+    baseline = scores["unigram_baseline"]
+    rows = [(name, *_metric(value), f"{baseline[name]:.4f}" if name in baseline else "")
+            for name, value in _metrics(scores)]  # fmt: skip
+    _table(("metric", "value", "95 % interval", "token frequencies alone"), rows)
+    if scores["unknown"]:
+        _tell(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
     _tell(scores["signature"])
 
 
@@ -209,7 +218,7 @@ def generate(
     top_p: Annotated[float, typer.Option(help="Only the most probable tokens of mass p; 1: all.")] = 1.0,
     beam: Beam = 1,
     noise: Annotated[float, typer.Option(help="Gaussian noise on logits, with temperature 0.")] = 0.0,
-    count: Annotated[int, typer.Option("-n", "--count", help="So many texts for each prompt.")] = 1,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many texts for each prompt.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
     device: Device = "auto",
 ) -> None:
@@ -232,11 +241,11 @@ def complete(
     max_new: MaxNew = 40,
     device: Device = "auto",
 ) -> None:
-    """The most probable ways to finish each text, with their log-probabilities."""
+    """The most probable ways to finish each text: score (Σ log p / T^alpha), Σ log p, text."""
     model = _load(run, device)
     for prompt in _lines(prompts):
         for ending in model.complete(prompt, n_best=n_best, beam=beam, max_new=max_new, alpha=alpha):
-            print(f"{ending.log_probability:.4f}\t{ending.text}")
+            print(f"{ending.score:.4f}\t{ending.log_probability:.4f}\t{ending.text}")
 
 
 @app.command(rich_help_panel="Abilities")
@@ -272,7 +281,7 @@ def diagnose(
     run: RunArgument,
     texts: Texts = None,
     data: Annotated[str | None, typer.Option(help="A file of texts, one a line.")] = None,
-    prompt_tokens: Annotated[int, typer.Option(help="So many tokens are given, the rest is searched for.")] = 3,
+    prompt_tokens: PromptTokens = 3,
     beam: Beam = 5,
     alpha: Alpha = 0.7,
     limit: Annotated[int, typer.Option(help="At most so many texts.")] = 200,
@@ -283,12 +292,12 @@ def diagnose(
     from lexigraph.evaluation import search
 
     model = _load(run, device)
-    lines = list(_lines(texts, data))[:limit]
+    if beams and not all(width.strip().isdigit() and int(width) for width in beams.split(",")):
+        raise UsageError(f"--beams takes widths, as 1,2,5, not {beams!r}.")
+    lines = _longer(model, _lines(texts, data), prompt_tokens, limit)
     report = model.diagnose(lines, prompt_tokens=prompt_tokens, beam=beam, alpha=alpha)
     _table(("verdict", "texts", "share"), [(k, str(n), f"{report.shares[k]:.1%}") for k, n in report.counts.items()])
     if beams:
-        if not all(width.strip().isdigit() and int(width) for width in beams.split(",")):
-            raise UsageError(f"--beams takes widths, as 1,2,5, not {beams!r}.")
         widths = [int(width) for width in beams.split(",")]
         _table(search.BEAM_COLUMNS, search.beam_rows(model, lines, widths, prompt_tokens=prompt_tokens, alpha=alpha))
 
@@ -297,6 +306,7 @@ def diagnose(
 def compare_text(
     run: RunArgument,
     data: Annotated[str, typer.Option(help="A file of human texts, one a line.")],
+    prompt_tokens: PromptTokens = 3,
     limit: Annotated[int, typer.Option(help="At most so many texts.")] = 100,
     device: Device = "auto",
 ) -> None:
@@ -304,7 +314,8 @@ def compare_text(
     from lexigraph.evaluation import search
 
     model = _load(run, device)
-    _table(search.TEXT_COLUMNS, search.text_rows(model, list(_lines(None, data))[:limit]))
+    lines = _longer(model, _lines(None, data), prompt_tokens, limit)
+    _table(search.TEXT_COLUMNS, search.text_rows(model, lines, prompt_tokens=prompt_tokens))
 
 
 def _metrics(scores: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -338,6 +349,17 @@ def _lines(texts: list[str] | None, file: str | None = None) -> Iterator[str]:
         if sys.stdin.isatty():
             _tell("Reading texts from standard input, one a line; end with Ctrl-D.")
         yield from (line.rstrip("\n") for line in sys.stdin)
+
+
+def _longer(model: Any, texts: Iterator[str], tokens: int, limit: int) -> list[str]:
+    """The first `limit` texts, without those that the prompt would swallow whole."""
+    first = list(islice(texts, limit))
+    kept = [text for text in first if len(model.tokenizer.encode(text)) > tokens]
+    if len(kept) < len(first):
+        _tell(f"{len(first) - len(kept)} of {len(first)} texts have at most {tokens} tokens and are left out.")
+    if not kept:
+        raise LexigraphError("There is no text left to continue: give longer ones, or set --prompt-tokens lower.")
+    return kept
 
 
 def _first() -> bool:

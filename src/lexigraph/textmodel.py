@@ -41,11 +41,12 @@ BATCH_SIZE = 32  # prompts searched at once
 
 @dataclass(frozen=True)
 class Scored:
-    """A text with its log-probability (nats)."""
+    """A text with its log-probability (nats), and what it was sorted by."""
 
     text: str
     log_probability: float
     tokens: int
+    score: float
 
     def __str__(self) -> str:
         return self.text
@@ -70,6 +71,8 @@ class TextModel:
         recipe = run.recipe()
         tokenizer = Tokenizer.load(run.path / "tokenizer.json")
         network = build(recipe, tokenizer)
+        if not run.finished and not (run.path / "model.safetensors").exists():
+            raise LexigraphError(f"{run.path} is not trained yet: lexigraph train --out {run.path} --resume goes on.")
         load_weights(network, run.path / "model.safetensors")
         chosen = choose_device(device)
         if device == "auto" and chosen.type == "mps":
@@ -154,7 +157,7 @@ class TextModel:
         """The most probable ways to finish a text, by beam search, best first."""
         self._require("complete")
         found = self._search(self._prompts([prompt]), max(beam, n_best), max_new, alpha, n_best)[0]
-        return [Scored(self._joined(prompt, h), h.log_probability, h.produced) for h in found]
+        return [Scored(self._joined(prompt, h), h.log_probability, h.produced, h.score) for h in found]
 
     def score(self, texts: str | Sequence[str], *, ended: bool = True) -> list[float]:
         """Natural-log probability of each text, its end included; `ended=False` scores the text as a beginning."""
@@ -174,10 +177,11 @@ class TextModel:
         `ended=False` leaves open how the text goes on: "The key to the cabinets is" need not be a whole text.
         """
         self._require("rank")
-        values = self.token_scores([prompt + candidate for candidate in candidates], ended=ended)
-        given = self.score([prompt], ended=False)[0]
-        scored = [Scored(c, float(v.sum()) - given, len(v)) for c, v in zip(candidates, values, strict=True)]
-        return sorted(scored, key=lambda item: -item.log_probability)
+        texts = [prompt + candidate for candidate in candidates]
+        given = _common_length([self._encode(text) for text in [prompt, *texts]])
+        own = [values[given:] for values in self.token_scores(texts, ended=ended)]
+        ranked = [Scored(c, float(v.sum()), len(v), float(v.sum())) for c, v in zip(candidates, own, strict=True)]
+        return sorted(ranked, key=lambda item: -item.score)
 
     def search(
         self, prompts: Sequence[Sequence[int]], *, width: int, max_new: int = 60, alpha: float = 0.7
@@ -267,6 +271,12 @@ class TextModel:
 def build(recipe: Recipe, tokenizer: Tokenizer) -> Any:
     """The untrained network of a recipe."""
     return system(recipe.system).load()(recipe.model, recipe.objective, len(tokenizer), tokenizer.pad)
+
+
+def _common_length(rows: Sequence[Sequence[int]]) -> int:
+    """How many tokens all rows begin with; a token may reach over the seam of a prompt and what follows it."""
+    columns = zip(*rows, strict=False)
+    return next((n for n, column in enumerate(columns) if len(set(column)) > 1), min(map(len, rows)))
 
 
 def _seeds(prompts: Sequence[str], seed: int, before: Sequence[str]) -> Iterator[int]:
