@@ -265,9 +265,15 @@ class Shard:
         if not longest or lengths.max(initial=0) <= longest:
             return starts, lengths
         parts = -(-lengths // longest)
-        first = np.repeat(starts, parts)
-        place = (np.arange(parts.sum()) - np.repeat(parts.cumsum() - parts, parts)) * longest
-        return first + place, np.minimum(np.repeat(lengths, parts) - place, longest).astype(np.int32)
+        first = np.cumsum(parts) - parts  # where each unit's spans begin
+        place = np.full(int(parts.sum()), longest, np.int32)  # how far into its unit a span begins
+        place[0] = 0
+        place[first[1:]] = (1 - parts[:-1]) * longest
+        np.cumsum(place, out=place)
+        narrow = np.uint32 if len(self.ids) < 2**32 else np.int64
+        return np.repeat(starts.astype(narrow), parts) + place.astype(narrow), np.minimum(
+            np.repeat(lengths, parts) - place, longest
+        )
 
 
 class _Writer:
