@@ -264,16 +264,19 @@ class Shard:
         np.subtract(self.offsets[1:], starts, out=lengths, casting="unsafe")
         if not longest or lengths.max(initial=0) <= longest:
             return starts, lengths
-        parts = -(-lengths // longest)
-        first = np.cumsum(parts) - parts  # where each unit's spans begin
-        place = np.full(int(parts.sum()), longest, np.int32)  # how far into its unit a span begins
-        place[0] = 0
-        place[first[1:]] = (1 - parts[:-1]) * longest
-        np.cumsum(place, out=place)
-        narrow = np.uint32 if len(self.ids) < 2**32 else np.int64
-        return np.repeat(starts.astype(narrow), parts) + place.astype(narrow), np.minimum(
-            np.repeat(lengths, parts) - place, longest
-        )
+        count = int((-(-lengths // longest)).sum())
+        firsts = np.empty(count, np.uint32 if len(self.ids) < 2**32 else np.int64)
+        sizes = np.empty(count, np.int32)
+        done = 0
+        for block in range(0, len(starts), 1 << 20):  # in blocks, whose 64-bit places are soon gone
+            length = lengths[block : block + (1 << 20)]
+            parts = -(-length // longest)
+            unit = np.repeat(np.arange(len(parts)), parts)
+            place = (np.arange(len(unit)) - (np.cumsum(parts) - parts)[unit]) * longest  # of a span within its unit
+            here = slice(done, done := done + len(unit))
+            firsts[here] = starts[block : block + (1 << 20)][unit] + place
+            sizes[here] = np.minimum(length[unit] - place, longest)
+        return firsts, sizes
 
 
 class _Writer:
