@@ -21,22 +21,23 @@ import torch
 from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.evaluation.language import language_scores, perplexity, row_losses, signature, unigram_baseline
+from lexigraph.evaluation.tasks import task_of
+from lexigraph.latent.mixture import Mixture
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
 from lexigraph.run import FORMAT, Run, remove, replacing
 from lexigraph.text import corpus
-from lexigraph.text.batches import Buckets, Plan, Spans, Streams, Windows, require_a_batch
+from lexigraph.text.batches import Buckets, Plan, Streams, Windows, require_a_batch
 from lexigraph.text.corpus import Shard
 from lexigraph.text.tokenizer import Tokenizer
-from lexigraph.textmodel import TextModel, build
+from lexigraph.textmodel import MIXTURE, TextModel, build
 from lexigraph.training.checkpoint import latest, load_weights
 from lexigraph.training.distribution import World, join
-from lexigraph.training.loop import Training, Validate, fit, precision, seed_everything
+from lexigraph.training.loop import Fetch, Training, Validate, fit, precision, seed_everything
 from lexigraph.training.progress import Reporter, peak_memory
+from lexigraph.training.resident import Resident
 from lexigraph.training.schedules import optimizer
 
-VALIDATION = ("loss", "perplexity", "bits_per_byte")  # what `train.metric` may name
 UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text, for the baseline
 START = "start.safetensors"  # the weights that fine-tuning starts from
 
@@ -66,22 +67,14 @@ def train(
     set: recipe keys to change, as {"train.steps": 500}.
     resume: go on with the run in `out` from its last checkpoint.
     """
-    if out is None:
-        raise UsageError("Say where the run folder goes: out=… (--out DIR).")
-    folder = Path(out)
-    files = {"data.train": data, "data.valid": valid, "data.test": test}
-    changes = {key: str(file) for key, file in files.items() if file is not None} | dict(set or {})
-    if folder.name in ("", ".."):
-        raise UsageError(f"{out} has no name of its own: choose a folder that a run can be renamed to.")
+    folder = _folder(out)
     if recipe is None and not resume:
         raise UsageError("Say which recipe to train; `lexigraph recipes` lists them.")
     if recipe is None and not folder.exists():
         raise LexigraphError(f"There is no run in {folder} to resume.")
     if recipe is None:  # as it was started, but for `changes`, which are then refused by name
         recipe, start, tiny = Run.open(folder).path / "recipe.toml", None, False
-    asked = recipes.read(recipe, changes, tiny=tiny)
-    if start is not None:
-        asked = _inherit(asked, start, changes)
+    asked = _asked(recipe, data, valid, test, start, set, tiny)
     device = asked.train.device
     with join(device) as world:
         reporter = Reporter(0, quiet=quiet or not world.first)
@@ -98,6 +91,52 @@ def train(
             world.barrier()
             run = Run.open(folder)
         return _train(run, world, reporter)
+
+
+def prepare(
+    recipe: str | Path,
+    data: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    valid: str | Path | None = None,
+    test: str | Path | None = None,
+    start: str | Path | None = None,
+    set: Mapping[str, Any] | None = None,
+    tiny: bool = False,
+    quiet: bool = False,
+) -> Path:
+    """Everything before the first step: the run folder with its tokenizer and tokens.
+
+    `train(out=…, resume=True)` then trains it, on this machine or on another that has no text and no time to read it.
+    """
+    folder = _folder(out)
+    _prepare(folder, _asked(recipe, data, valid, test, start, set, tiny), start, Reporter(0, quiet=quiet))
+    return folder
+
+
+def _folder(out: str | Path | None) -> Path:
+    if out is None:
+        raise UsageError("Say where the run folder goes: out=… (--out DIR).")
+    folder = Path(out)
+    if folder.name in ("", ".."):
+        raise UsageError(f"{out} has no name of its own: choose a folder that a run can be renamed to.")
+    return folder
+
+
+def _asked(
+    recipe: str | Path,
+    data: str | Path | None,
+    valid: str | Path | None,
+    test: str | Path | None,
+    start: str | Path | None,
+    set: Mapping[str, Any] | None,
+    tiny: bool,
+) -> Recipe:
+    """The recipe with all that was asked for."""
+    files = {"data.train": data, "data.valid": valid, "data.test": test}
+    changes = {key: str(file) for key, file in files.items() if file is not None} | dict(set or {})
+    asked = recipes.read(recipe, changes, tiny=tiny)
+    return asked if start is None else _inherit(asked, start, changes)
 
 
 def _inherit(recipe: Recipe, start: str | Path, changes: Mapping[str, Any]) -> Recipe:
@@ -132,7 +171,7 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
             reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer.")
             tokenizer = corpus.train_tokenizer(recipe, tidy)
         else:
-            tokenizer = Tokenizer.load(Path(start) / "tokenizer.json")
+            tokenizer = Tokenizer.load(Run.open(start).path / "tokenizer.json")
         tokenizer.save(temporary / "tokenizer.json")
         pieces = corpus.pieces(recipe.data, tidy)
         corpus.write_shards(pieces, tokenizer, temporary / "tokens", told=reporter.count)
@@ -140,8 +179,8 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         np.save(temporary / UNIGRAMS, shards["train"].counts)
         network = build(recipe, tokenizer)
         if start is not None:
-            load_weights(network, Path(start) / "model.safetensors")
-            shutil.copy(Path(start) / "model.safetensors", temporary / START)
+            load_weights(network, Run.open(start).path / "model.safetensors")
+            shutil.copy(Run.open(start).path / "model.safetensors", temporary / START)
         _rehearse(network, shards, recipe)
         run.write("recipe.toml", recipe.toml())
         config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": str(start or "")}
@@ -153,11 +192,12 @@ def _rehearse(network: Any, shards: dict[str, Shard], recipe: Recipe) -> None:
     first = _plan(network, shards["train"], recipe).batch(0)[:1]
     optimizer(network, recipe.train, fused=False)
     with torch.no_grad():
-        network.loss(network.prepare({"text": shards["train"].take(first)}))
+        network.loss(network.prepare(shards["train"].columns(first)))
     if "valid" not in shards and recipe.train.patience:
         raise UsageError("train.patience needs a validation text: give --valid, or a share of data.split.")
-    if recipe.train.metric not in VALIDATION:
-        raise UsageError(f"train.metric = {recipe.train.metric!r} is not measured{nearest('', VALIDATION)}")
+    metrics = task_of(recipe.system).METRICS
+    if recipe.train.metric not in metrics:
+        raise UsageError(f"train.metric = {recipe.train.metric!r} is not measured{nearest('', metrics)}")
 
 
 @contextmanager
@@ -182,7 +222,12 @@ def _plan(network: Any, shard: Shard, recipe: Recipe) -> Plan:
     window = min(recipe.data.window or network.context or 64, max(1, total))
     plan: Plan
     if recipe.data.unit == "line":
-        starts, lengths = shard.spans(network.context)
+        whole = "encode" in system(recipe.system).abilities  # a sentence is read whole or not at all
+        starts, lengths = shard.sentences(network.context) if whole else shard.spans(network.context)
+        if not len(starts):
+            raise LexigraphError(
+                f"No line of {recipe.data.train} fits into model.context = {network.context} tokens."
+            )
         plan = Buckets(starts, lengths, settings.batch_tokens, settings.seed)
     elif network.remembers:
         streams = max(1, settings.batch_tokens // window)
@@ -209,9 +254,8 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     plan = _plan(network, shards["train"], recipe)
     steps = math.ceil(settings.epochs * plan.epoch_steps) if settings.epochs else settings.steps
 
-    def fetch(spans: Spans) -> dict[str, Any]:
-        return {"text": shards["train"].take(spans)}
-
+    ids = shards["train"].ids
+    fetch: Fetch = Resident(ids, world.device) if Resident.fits(ids, world.device) else shards["train"].columns
     reporter.total = steps
     reporter.say(_overview(recipe, network, tokenizer, plan, steps, world))
     if "valid" not in shards:
@@ -220,6 +264,9 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     progress = fit(Training(network, plan, fetch, settings, steps, world), run, validate, reporter)
     model = TextModel.load(run.path, str(world.device))
     if world.first:
+        if "sample" in model.abilities:
+            reporter.say("Fitting a mixture of normal distributions to vectors of the training text.")
+            _mixture(model, shards["train"]).save(run.path / MIXTURE)
         held_out = {name: shard for name, shard in shards.items() if name != "train" and len(shard.ids) > 1}
         results: dict[str, Any] = {"system": recipe.system, "steps": progress.step, "seed": settings.seed}
         results["scores"] = {name: _scores(model, run, shard, progress.step) for name, shard in held_out.items()}
@@ -229,9 +276,17 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
         remove(run.path / "tokens")  # the text made anew from the same files gives the same tokens
         remove(run.path / START)
         for name, scores in results["scores"].items():
-            reporter.say(f"{name}: {_headline(scores)}")
+            reporter.say(f"{name}: {task_of(recipe.system).headline(scores)}")
     world.barrier()
     return model
+
+
+def _mixture(model: TextModel, shard: Shard) -> Mixture:
+    """The mixture that samples are drawn from, fitted to evenly chosen sentences of the training text."""
+    starts, lengths = shard.sentences(model.network.context)
+    chosen = np.linspace(0, len(starts) - 1, min(len(starts), model.recipe.eval.mixture)).astype(int)
+    texts = model.tokenizer.decode_batch([shard.ids[starts[i] + 1 : starts[i] + lengths[i]] for i in chosen])
+    return model.fit_mixture([text for text in texts if text.strip()])
 
 
 def _overview(recipe: Recipe, network: Any, tokenizer: Tokenizer, plan: Plan, steps: int, world: World) -> str:
@@ -247,33 +302,14 @@ def _overview(recipe: Recipe, network: Any, tokenizer: Tokenizer, plan: Plan, st
 def _validator(recipe: Recipe, shard: Shard | None, device: torch.device) -> Validate | None:
     if shard is None:
         return None
-
-    def validate(network: Any) -> dict[str, float]:
-        totals, counts = row_losses(network, shard, recipe, device, recipe.eval.max_tokens)
-        loss = float(totals.sum() / counts.sum())
-        per_byte = loss * (len(shard.ids) - 1) / (math.log(2) * shard.bytes)
-        return dict(zip(VALIDATION, (loss, perplexity(loss), per_byte), strict=True))
-
-    return validate
+    validate = task_of(recipe.system).validate
+    return lambda network: validate(network, shard, recipe, device)
 
 
 def _scores(model: TextModel, run: Run, shard: Shard, steps: int) -> dict[str, Any]:
     """Scores of a held-out text with their signature, the baseline beside them."""
-    scores = language_scores(model.network, shard, model.recipe, model.device, model.tokenizer.unk)
-    scores["unigram_baseline"] = unigram_baseline(np.load(run.path / UNIGRAMS, allow_pickle=False), shard)
-    scores["signature"] = signature(model.recipe, model.network, model.tokenizer, shard, model.device, steps)
-    return scores
-
-
-def _headline(scores: dict[str, Any]) -> str:
-    interval = scores["bits_per_byte"]["interval"]
-    line = (
-        f"{scores['nll']['value']:.4f} nats per token, perplexity {scores['perplexity']['value']:.2f}, "
-        f"{scores['bits_per_byte']['value']:.4f} bits per byte"
-    )
-    line += " [{:.4f}, {:.4f}]".format(*interval) if interval else ""
-    line += f"; token frequencies alone: {scores['unigram_baseline']['bits_per_byte']:.4f}"
-    return line + (f"; {scores['unknown']:.1%} of the tokens are unknown" if scores["unknown"] else "")
+    unigrams = np.load(run.path / UNIGRAMS, allow_pickle=False)
+    return task_of(model.recipe.system).scores(model, shard, steps, unigrams)
 
 
 def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> dict[str, Any]:

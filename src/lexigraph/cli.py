@@ -61,6 +61,7 @@ def train(
     start: Annotated[Path | None, typer.Option("--from", help="Fine-tune this run.")] = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="Change a recipe key: train.steps=500.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    prepare: Annotated[bool, typer.Option("--prepare", help="Stop before step 1; --resume trains it.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Train a recipe on a text file: raw text in, model out."""
@@ -69,8 +70,17 @@ def train(
     from lexigraph import api
     from lexigraph import recipe as recipes
 
-    api.train(recipe, data, out, valid=valid, test=test, start=start, set=recipes.settings(change or []),
-              resume=resume, quiet=quiet)  # fmt: skip
+    common: dict[str, Any] = {
+        "valid": valid,
+        "test": test,
+        "start": start,
+        "set": recipes.settings(change or []),
+        "quiet": quiet,
+    }
+    if prepare and recipe:
+        api.prepare(recipe, data, out, **common)
+    else:
+        api.train(recipe, data, out, resume=resume, **common)
     if _first():
         print(out)
 
@@ -188,21 +198,78 @@ def evaluate(
     data: Annotated[str, typer.Option(help="The text to score.")],
     device: Device = "auto",
     as_json: AsJson = False,
+    suite: Annotated[str, typer.Option(help="`latent`: all that a model of sentence vectors can be asked.")] = "",
+    judge: Annotated[Path | None, typer.Option(metavar="RUN", help="A language model of other text.")] = None,
+    train: Annotated[str | None, typer.Option(help="The training text, to look for copies in.")] = None,
+    domain: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="Text of another domain.")] = None,
+    edits: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Pairs: sentence-edits, styleptb.")] = None,
+    similarity: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds sts-b and sick.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller samples.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Where a suite goes.")] = None,
 ) -> None:
-    """Score a model on a file; scores and their signature go to results.json."""
+    """Score a model on a file; scores and their signature go to results.json.
+
+    With --suite latent, the whole latent suite instead: tables here, JSON and a page beside the run or at --out.
+    """
     from lexigraph import api
 
+    if suite not in ("", "latent"):
+        raise UsageError(f"There is no suite {suite!r}. Choose: latent.")
+    given: dict[str, Any] = {"judge": judge, "train": train, "domain": domain, "edits": edits,
+                             "similarity": similarity, "quick": quick, "out": out}  # fmt: skip
+    if not suite and any(given.values()):
+        raise UsageError(f"--{next(name for name in given if given[name])} belongs to a suite: add --suite latent.")
+    if suite:
+        _latent(run, data, device, as_json, **given)
+        return
     scores = api.evaluate(run, data, device=device)
     if as_json:
         _print_json(scores)
         return
-    baseline = scores["unigram_baseline"]
+    baseline = scores.get("unigram_baseline", {})
     rows = [(name, *_metric(value), f"{baseline[name]:.4f}" if name in baseline else "")
             for name, value in _metrics(scores)]  # fmt: skip
     _table(("metric", "value", "95 % interval", "token frequencies alone"), rows)
-    if scores["unknown"]:
+    if scores.get("unknown"):
         _tell(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
     _tell(scores["signature"])
+
+
+def _latent(
+    run: Path, data: str, device: str, as_json: bool, judge: Path | None, domain: list[str] | None, out: Path | None,
+    **given: Any,
+) -> None:  # fmt: skip
+    """The latent suite of a run: told on the way, printed, and saved as JSON and as a page."""
+    from lexigraph.evaluation.latent import suite, tables
+    from lexigraph.run import replacing
+    from lexigraph.views import report
+
+    model = _load(run, device)
+    file = out or Path(model.path) / "latent.json"
+    if not os.access(file.parent, os.W_OK):
+        raise LexigraphError(
+            f"{file.parent} is no folder that can be written to: say where the suite goes with --out."
+        )
+    results = suite.run(model, test=suite.test_sentences(data), domains=suite.read_domains(domain or []),
+                        judge=_load(judge, device) if judge else None, tell=_tell, **given)  # fmt: skip
+    found = tables.tables(results)
+    sections: dict[str, str] = {}
+    for table in found:
+        sections[table.title] = sections.get(table.title, "") + report.table(table.columns, table.rows)
+    page = report.page("The latent suite", f"{run}, on {data}.", sections)
+    for path, text in {
+        file: json.dumps(results, indent=1, ensure_ascii=False),
+        file.with_suffix(".html"): page,
+    }.items():
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    if as_json:
+        _print_json(results)
+        return
+    for table in found:
+        print(f"\n{table.title}")
+        _table(table.columns, table.rows)
+    _tell(f"Saved as {file} and {file.with_suffix('.html')}.")
 
 
 # ---- abilities -------------------------------------------------------------------------------------------------

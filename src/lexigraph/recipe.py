@@ -96,6 +96,8 @@ class Eval:
     batch_tokens: int = 16384
     streams: int = 8  # systems with memory read the text in so many parallel streams; 1 is exact
     max_tokens: int = 0  # validate on the first so many tokens during training; 0: all
+    sentences: int = 2000  # autoencoders: decode so many held-out sentences for exact match
+    mixture: int = 20_000  # and fit the mixture that samples are drawn from to so many training sentences
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,8 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "eval.batch_tokens": (1, math.inf),
     "eval.streams": (1, math.inf),
     "eval.max_tokens": (0, math.inf),
+    "eval.sentences": (0, math.inf),
+    "eval.mixture": (1, math.inf),
     "tokenizer.size": (1, math.inf),
     "tokenizer.min_count": (1, math.inf),
     "model.layers": (1, math.inf),  # of the system's own keys, those of these names

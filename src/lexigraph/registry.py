@@ -33,6 +33,7 @@ class System:
 
     path: str  # "module:Class", imported only when the system is used
     abilities: tuple[str, ...]  # what a trained model can do: methods of TextModel, verbs of the command line
+    task: str = "language"  # how it is measured: a module of evaluation/
     exempt: dict[str, str] = field(default_factory=dict)  # contract -> why it cannot hold
 
     def module(self) -> Any:
@@ -45,10 +46,22 @@ class System:
 
 
 LANGUAGE_MODEL = ("generate", "complete", "score", "rank")
+AUTOENCODER = ("encode", "decode", "blend", "solve", "sample", "neighbours", "score")
+PICTURES = (*AUTOENCODER[:2], "pictures", "read", *AUTOENCODER[2:])
+READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
 SYSTEMS: dict[str, System] = {
     "gpt": System("lexigraph.models.gpt:GPT", LANGUAGE_MODEL),
     "lstm-lm": System("lexigraph.models.lstm_lm:LSTMLanguageModel", LANGUAGE_MODEL),
+    "lstm-autoencoder": System(
+        "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
+        AUTOENCODER,
+        task="reconstruction",
+        exempt=READS_IT_FIRST,
+    ),
+    "picture": System(
+        "lexigraph.models.picture:PictureAutoencoder", PICTURES, task="reconstruction", exempt=READS_IT_FIRST
+    ),
 }
 
 

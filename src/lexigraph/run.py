@@ -22,6 +22,7 @@ from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 
+BUNDLED = Path(__file__).parent / "bundled"
 FORMAT = 1  # raise it when an old run folder would be misread, and add the upgrade below
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}  # format n -> config of format n + 1
 
@@ -34,10 +35,13 @@ class Run:
 
     @classmethod
     def open(cls, folder: str | Path) -> Run:
-        """The run in `folder`, or a sentence that says why it is none."""
+        """The run in `folder` or the bundled model of that name, or a sentence that says why it is none."""
         path = Path(folder)
+        if not path.is_dir() and str(folder) in bundled():
+            path = BUNDLED / str(folder)
         if not path.is_dir():
-            raise LexigraphError(f"There is no run folder {path}.")
+            names = f"; bundled models: {', '.join(bundled())}" if bundled() else ""
+            raise LexigraphError(f"There is no run folder {path}{names}.")
         if not (path / "config.json").exists():
             raise LexigraphError(f"{path} is not a run folder: it has no config.json.")
         run = cls(path)
@@ -90,6 +94,11 @@ class Run:
     def finished(self) -> bool:
         """Whether training came to its end."""
         return (self.path / "results.json").exists()
+
+
+def bundled() -> list[str]:
+    """The names of the models that ship with Lexigraph; wherever a run folder is expected, they serve too."""
+    return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 
 
 @contextmanager

@@ -7,13 +7,16 @@ system can do. CLI verbs and HTTP routes have the same names.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Float32, UInt8
 from torch import Tensor
 
 from lexigraph.decoding.beam import beam_search
@@ -21,7 +24,12 @@ from lexigraph.decoding.diagnose import Diagnosis, Reference, diagnose
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.sampling import generate
 from lexigraph.decoding.scoring import token_log_probabilities
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.latent.arithmetic import combine, parse
+from lexigraph.latent.geometry import blend, neighbours, steps_between, triangle
+from lexigraph.latent.mixture import Mixture
+from lexigraph.latent.pictures import load_picture, save_picture
+from lexigraph.latent.space import Space
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
 from lexigraph.run import Run
@@ -37,6 +45,8 @@ ABILITIES = (
 )
 
 BATCH_SIZE = 32  # prompts searched at once
+BLUR = 0.5  # of sums and samples, unless told otherwise
+MIXTURE = "mixture.safetensors"
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,17 @@ class Scored:
     log_probability: float
     tokens: int
     score: float
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A text and how near it is."""
+
+    text: str
+    similarity: float
 
     def __str__(self) -> str:
         return self.text
@@ -162,6 +183,9 @@ class TextModel:
     def score(self, texts: str | Sequence[str], *, ended: bool = True) -> list[float]:
         """Natural-log probability of each text, its end included; `ended=False` scores the text as a beginning."""
         self._require("score")
+        if "encode" in self.abilities:  # of each text given its own vector
+            rows = self._sentences(texts)
+            return self.space.log_probabilities(self.space.encode(rows), rows).tolist()
         return [float(values.sum()) for values in self.token_scores(texts, ended=ended)]
 
     def token_scores(self, texts: str | Sequence[str], *, ended: bool = True) -> list[np.ndarray]:
@@ -207,6 +231,247 @@ class TextModel:
         rest = [values[prompt_tokens:] for values in self.token_scores(texts)]
         references = [Reference(tuple(row[prompt_tokens:]), float(v.sum())) for row, v in zip(ids, rest, strict=True)]
         return diagnose(found, references, alpha)
+
+    # ---- sentence spaces ---------------------------------------------------------------------------------
+
+    def encode(
+        self, texts: str | Sequence[str], *, lossless: bool = False, cleaned: bool = False
+    ) -> Float32[np.ndarray, "n latent"]:
+        """The vector of each text.
+
+        lossless: move the vectors of texts that would not come back until their 8-bit pictures are read exactly.
+        cleaned: the texts are cleaned as the training text was, and are taken as they are.
+
+            >>> model.encode(["She laughed ."]).shape        # doctest: +SKIP
+            (1, 256)
+        """
+        self._require("encode")
+        rows = self._sentences(texts, cleaned)
+        z = self.space.encode(rows)
+        return self.space.refine(z, rows) if lossless else z
+
+    def decode(
+        self,
+        z: Float[np.ndarray, "*n latent"],
+        *,
+        beam: int = 1,
+        n_best: int = 1,
+        blur: float | np.ndarray = 0.0,
+        alpha: float = 0.7,
+    ) -> list[str] | list[list[Scored]]:
+        """The sentence of each vector; with n_best > 1, the best few of each with their scores.
+
+        blur: how far the vector may be from the sentence that is meant, in standard deviations of its entries: 0
+            takes it at its word, 0.5 to 1 prefers a likely sentence near it.
+        """
+        self._require("decode")
+        found = self.hypotheses(z, beam=beam, n_best=n_best, blur=blur, alpha=alpha)
+        return [row[0].text for row in found] if n_best == 1 else found
+
+    def hypotheses(self, z: np.ndarray, **search: Any) -> list[list[Scored]]:
+        """As `decode`, always with scores."""
+        self._require("decode")
+        return self._told(self.space.decode(self._vectors(z), **search))
+
+    def pictures(self, z: np.ndarray | str | Sequence[str]) -> UInt8[np.ndarray, "n side side 3"]:
+        """The picture of each vector (or text), 8 bits a channel."""
+        self._require_pictures("pictures")
+        return self.space.draw(self._vectors(z) if isinstance(z, np.ndarray) else self.encode(z))
+
+    def read(
+        self,
+        pictures: UInt8[np.ndarray, "*n side side 3"] | str | Path | Sequence[str | Path],
+        *,
+        beam: int = 1,
+        blur: float | np.ndarray = 0.0,
+    ) -> list[str]:
+        """The sentence in each picture: an array, or PNG files that this model drew (`save_pictures`)."""
+        self._require_pictures("read")
+        side = self.network.config.side
+        if isinstance(pictures, str | Path):
+            pictures = [pictures]
+        if not isinstance(pictures, np.ndarray):
+            pictures = np.stack([load_picture(file, self.fingerprint, side) for file in pictures])
+        pictures = pictures[None] if pictures.ndim == 3 else pictures
+        if pictures.dtype != np.uint8 or pictures.shape[1:] != (side, side, 3):
+            raise LexigraphError(
+                f"These are not pictures of this model: it reads arrays of uint8 and shape (n, {side}, {side}, 3), "
+                f"not {pictures.dtype} and {pictures.shape}."
+            )
+        return [row[0].text for row in self._told(self.space.read(pictures, beam=beam, blur=blur))]
+
+    def save_pictures(self, z: np.ndarray | str | Sequence[str], folder: str | Path) -> list[Path]:
+        """Draw each vector (or text) into a PNG file that carries this model's fingerprint."""
+        drawn = self.pictures(z)
+        files = [Path(folder) / f"{number:04d}.png" for number in range(len(drawn))]
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for file, pixels in zip(files, drawn, strict=True):
+            save_picture(file, pixels, self.fingerprint)
+        return files
+
+    def blend(
+        self,
+        *texts: str,
+        steps: int = 7,
+        weights: Sequence[Sequence[float]] | np.ndarray | None = None,
+        how: str = "linear",
+        beam: int = 1,
+        blur: float | None = None,
+    ) -> list[Scored]:
+        """Sentences on the way from one text to another, or in the triangle between three.
+
+        weights: rows of one weight per text instead of even steps; they may lie outside 0 to 1.
+        how: "linear", or "spherical": along the great circle.
+        blur: as in `decode`; None: none at the texts themselves, and the more the farther from all of them.
+
+            >>> [str(s) for s in model.blend("He slept .", "They sang .", steps=3)]        # doctest: +SKIP
+            ['He slept .', 'They slept .', 'They sang .']
+        """
+        self._require("blend")
+        if len(texts) < 2:
+            raise UsageError("Blending takes at least two texts.")
+        if weights is None:
+            weights = steps_between(steps) if len(texts) == 2 else triangle(steps)
+        matrix = np.asarray(weights, np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != len(texts):
+            raise UsageError(f"Weights are rows of {len(texts)} numbers, one for each text.")
+        points = self.encode(texts)
+        path = blend(points, matrix, how)
+        if blur is None:
+            return self._best(path, beam, self._uncertainty(matrix))
+        return self._best(path, beam, blur)
+
+    def solve(self, expression: str, *, beam: int = 1, n_best: int = 1, blur: float | None = None) -> list[Scored]:
+        """Vector arithmetic, written as a person would: `They ran . - He ran . + He sings .`
+
+        Each sentence may have a weight before it (`- 0.5 He ran .`); quotes protect signs and numbers inside one.
+        Warns about sentences that the model does not give back exactly, because then the result means little.
+        """
+        self._require("solve")
+        parts = parse(expression)
+        texts = [part.text for part in parts]
+        z = self.encode(texts)
+        for text, back in zip(texts, self.decode(z), strict=True):
+            if back != self._normalised(text):
+                warnings.warn(f"The model reads {text!r} as {back!r}: the result may be off.", stacklevel=2)
+        target = combine(z, [part.weight for part in parts])
+        return self.hypotheses(target[None], beam=beam, n_best=n_best, blur=self._default_blur(blur))[0]
+
+    def sample(
+        self,
+        count: int = 10,
+        *,
+        component: int | None = None,
+        temperature: float = 1.0,
+        blur: float | None = None,
+        beam: int = 1,
+        seed: int = 0,
+    ) -> list[Scored]:
+        """New sentences: vectors drawn from the mixture of normal distributions that the training left, decoded.
+
+        component: draw from this one of the mixture only, counted from 0.
+        """
+        self._require("sample")
+        z, _ = self.mixture.sample(count, seed, component, temperature)
+        return self._best(z, beam, self._default_blur(blur))
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        """The mixture of normal distributions that was fitted to vectors of the training text."""
+        if self.path is None or not (self.path / MIXTURE).exists():
+            raise LexigraphError("This model has no mixture to sample from: fit one with model.fit_mixture(texts).")
+        return Mixture.load(self.path / MIXTURE)
+
+    def fit_mixture(self, texts: Sequence[str], components: int = 20, seed: int = 0) -> Mixture:
+        """Fit the mixture that `sample` draws from to the vectors of these texts; `mixture.save(path)` keeps it."""
+        self.mixture = Mixture.fit(self.encode(texts), min(components, max(1, len(texts) // 50)), seed)
+        return self.mixture
+
+    def neighbours(
+        self, texts: str | Sequence[str], among: Sequence[str], *, k: int = 5, measure: str = "cosine"
+    ) -> list[list[Neighbour]]:
+        """The k texts of `among` whose vectors are nearest to each of `texts`."""
+        self._require("neighbours")
+        places, similarity = neighbours(self.encode(texts), self.encode(among), k, measure)
+        return [
+            [Neighbour(among[i], float(s)) for i, s in zip(row, values, strict=True)]
+            for row, values in zip(places, similarity, strict=True)
+        ]
+
+    @cached_property
+    def space(self) -> Space:
+        """The network as a space of sentences, on token ids and arrays."""
+        return Space(self.network, self.tokenizer.eos, self._banned)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that name these weights and this tokenizer; pictures carry it."""
+        digest = hashlib.blake2b(self.tokenizer.fingerprint.encode(), digest_size=8)
+        for name, value in sorted(self.network.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(value.detach().cpu().contiguous().numpy().data)
+        return digest.hexdigest()
+
+    def _best(self, z: np.ndarray, beam: int, blur: float | np.ndarray) -> list[Scored]:
+        return [row[0] for row in self.hypotheses(z, beam=beam, blur=blur)]
+
+    def _uncertainty(self, weights: Float[np.ndarray, "steps texts"]) -> np.ndarray:
+        """How blurred a blend is: the norm of all weights but the largest, against the largest."""
+        size = np.sort(np.abs(weights), 1)
+        blur = np.sqrt((size[:, :-1] ** 2).sum(1)) / np.maximum(size[:, -1], 1e-9)
+        return blur * bool(getattr(self.network.objective, "blur", 0))
+
+    def _default_blur(self, blur: float | None) -> float:
+        """What is asked for, or a little where the model knows blur."""
+        if blur is not None:
+            return blur
+        return BLUR if getattr(self.network.objective, "blur", 0) else 0.0
+
+    def _told(self, found: list[list[Hypothesis]]) -> list[list[Scored]]:
+        texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))
+        return [[Scored(next(texts), h.log_probability, h.produced, h.score) for h in row] for row in found]
+
+    def _sentences(self, texts: str | Sequence[str], cleaned: bool = False) -> list[np.ndarray]:
+        """The tokens of texts that fit into the space, or a sentence that says which one does not, and why."""
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        prepared = texts if cleaned or not self._clean else [self._clean(text) or "" for text in texts]
+        rows = self.tokenizer.encode_batch(prepared)
+        longest = self.network.context - 1
+        for number, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
+            which = f"Text {number} of {len(texts)}" if len(texts) > 1 else "The text"
+            if not len(row):
+                why = "is empty" if not text.strip() else f"({text[:40]!r}) has nothing left after cleaning"
+                raise LexigraphError(f"{which} {why}: there is nothing to encode.")
+            if len(row) > longest:
+                raise LexigraphError(
+                    f"{which} has {len(row):,} tokens, and this model reads sentences of at most {longest}: "
+                    "give it one sentence at a time."
+                )
+        unknown = sum(int((row == self.tokenizer.unk).sum()) for row in rows)
+        if unknown:
+            warnings.warn(f"{unknown} words are not in the vocabulary and cannot come back.", stacklevel=3)
+        return rows
+
+    def _normalised(self, text: str) -> str:
+        """A text as the model could at best give it back."""
+        return self.tokenizer.decode(self._encode(text))
+
+    def _vectors(self, z: np.ndarray) -> Float32[np.ndarray, "n latent"]:
+        """Vectors of this space, or a sentence that says why these are none."""
+        z = np.asarray(z)
+        z = z[None] if z.ndim == 1 else z
+        size = self.network.latent
+        if z.ndim != 2 or z.shape[1] != size or z.dtype.kind not in "fiu":
+            raise LexigraphError(f"Vectors of this model have {size} numbers each; these have the shape {z.shape}.")
+        if not np.isfinite(z).all():
+            row = int(np.flatnonzero(~np.isfinite(z).all(1))[0])
+            raise LexigraphError(f"Vector {row} holds values that are not numbers (nan or inf).")
+        return z.astype(np.float32)
+
+    def _require_pictures(self, ability: str) -> None:
+        self._require(ability)
+        if not self.network.draws:
+            raise LexigraphError("This model has a linear head: it draws and reads no pictures.")
 
     # ---- between text and search -------------------------------------------------------------------------
 

@@ -34,6 +34,10 @@ def test_a_loaded_model_gives_the_same_outputs(system, tmp_path):
     model = lexigraph.api.train(system, "grammar", tmp_path / "run", tiny=True, quiet=True)
     again = lexigraph.api.load(tmp_path / "run")
     assert again.abilities == model.abilities
+    if "encode" in model.abilities:
+        z = model.encode(SENTENCES)
+        assert np.array_equal(z, again.encode(SENTENCES))
+        assert model.decode(z) == again.decode(z)
     if "score" in model.abilities:
         assert np.array_equal(model.score(SENTENCES), again.score(SENTENCES))
     if "generate" in model.abilities:

@@ -66,6 +66,12 @@ def sequences_of(system: str, count: int = len(SENTENCES)) -> list[np.ndarray]:
     return [np.array(row[:context]) for row in rows]
 
 
+def beginning_of(network: Any, rows: list[np.ndarray]) -> dict[str, torch.Tensor]:
+    """What a search starts from: prompts, or for an autoencoder the vectors of the sentences."""
+    batch = prompts_of(rows)
+    return {"z": network.encode(batch["ids"], batch["lengths"])} if hasattr(network, "encode") else batch
+
+
 def prompts_of(rows: list[np.ndarray]) -> dict[str, torch.Tensor]:
     """Ragged prompts, padded on the right."""
     lengths = torch.tensor([len(row) for row in rows])

@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 
 import lexigraph.api
 from lexigraph.errors import LexigraphError
+from lexigraph.evaluation import language
 from lexigraph.training import loop
 
 TINY = {"train.tensorboard": False, "train.steps": 12, "train.validate_every": 4}
@@ -56,7 +57,7 @@ def test_the_best_weights_are_kept_not_the_last(tmp_path, monkeypatch):
 def test_patience_ends_a_run_on_any_metric(tmp_path, monkeypatch, greater, scores, stopped):
     values = iter(scores)
     monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"f1": float(next(values))})
-    monkeypatch.setattr(lexigraph.api, "VALIDATION", ("f1",))
+    monkeypatch.setattr(language, "METRICS", ("f1",))
     changes = {"train.metric": "f1", "train.greater_is_better": greater, "train.patience": 2, "train.steps": 40}
     train(tmp_path / "run", **changes)
     assert log(tmp_path / "run", "valid")[-1]["step"] == stopped

@@ -10,23 +10,21 @@ Beside each stands the unigram baseline: token frequencies of the training text,
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Any
 
 import numpy as np
 import torch
 
-from lexigraph import __version__
+from lexigraph.evaluation.intervals import bootstrap, interval, signature
 from lexigraph.objectives.next_token import token_nll
 from lexigraph.objectives.terms import Carry
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Buckets, Plan, Streams
 from lexigraph.text.corpus import Shard
-from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.textmodel import TextModel
 
-RESAMPLES = 1000
-FEWEST = 20  # rows: fewer give no interval
+METRICS = ("loss", "perplexity", "bits_per_byte")  # what `train.metric` may name
 BLOCK = 256  # tokens of a carried stream that are resampled together
 
 
@@ -65,40 +63,35 @@ def row_losses(
     return np.concatenate(totals), np.concatenate(counts)
 
 
-def language_scores(network: Any, shard: Shard, recipe: Recipe, device: torch.device, unk: int) -> dict[str, Any]:
-    """All scores of a shard, with a 95 % interval from resampling its rows."""
-    totals, counts = row_losses(network, shard, recipe, device)
+def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -> dict[str, float]:
+    """What the loop looks at."""
+    totals, counts = row_losses(network, shard, recipe, device, recipe.eval.max_tokens)
+    loss = float(totals.sum() / counts.sum())
+    per_byte = loss * (len(shard.ids) - 1) / (math.log(2) * shard.bytes)
+    return dict(zip(METRICS, (loss, perplexity(loss), per_byte), strict=True))
+
+
+def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray) -> dict[str, Any]:
+    """All scores of a held-out shard, with a 95 % interval from resampling its rows, and the baseline beside them."""
+    totals, counts = row_losses(model.network, shard, model.recipe, model.device)
     tokens, bytes_ = counts.sum(), shard.bytes
     values = [totals.sum() / tokens, *(bootstrap(totals, counts) or ())]
     scale = tokens / (math.log(2) * bytes_)
     return {
-        "nll": _metric(values),
-        "perplexity": _metric([perplexity(value) for value in values]),
-        "bits_per_byte": _metric([value * scale for value in values]),
-        "unknown": float(shard.counts[unk] / shard.counts.sum()),
+        "nll": interval(values),
+        "perplexity": interval([perplexity(value) for value in values]),
+        "bits_per_byte": interval([value * scale for value in values]),
+        "unknown": float(shard.counts[model.tokenizer.unk] / shard.counts.sum()),
         "tokens": int(tokens),
         "bytes": int(bytes_),
+        "unigram_baseline": unigram_baseline(unigrams, shard),
+        "signature": signature(model, shard, steps),
     }
 
 
 def perplexity(nll: float) -> float:
     """exp(nll), as long as there is such a number."""
     return math.exp(min(nll, 700))
-
-
-def bootstrap(totals: np.ndarray, counts: np.ndarray) -> tuple[float, float] | None:
-    """A 95 % interval of Σ totals / Σ counts over resampled rows; None if there are too few of them."""
-    random = np.random.default_rng(0)
-    rows = len(totals)
-    if rows < FEWEST:
-        return None
-    weights = random.multinomial(rows, np.full(rows, 1 / rows), RESAMPLES) if rows < 20_000 else None
-    if weights is None:  # many rows: group them first, the mean of groups has the same spread
-        groups = np.arange(rows) % 5000
-        totals, counts = np.bincount(groups, totals), np.bincount(groups, counts)
-        weights = random.multinomial(5000, np.full(5000, 1 / 5000), RESAMPLES)
-    means = (weights @ totals) / (weights @ counts)
-    return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
 
 
 def unigram_baseline(seen: np.ndarray, shard: Shard) -> dict[str, float]:
@@ -110,32 +103,13 @@ def unigram_baseline(seen: np.ndarray, shard: Shard) -> dict[str, float]:
     return {"nll": nll / wanted.sum(), "bits_per_byte": nll / (math.log(2) * shard.bytes)}
 
 
-def signature(
-    recipe: Recipe, network: Any, tokenizer: Tokenizer, shard: Shard, device: torch.device, steps: int
-) -> str:
-    """What a score depends on, in one line."""
-    digest = hashlib.blake2b(np.ascontiguousarray(shard.ids).data, digest_size=6).hexdigest()
-    parts = {
-        "system": recipe.system,
-        "unit": recipe.data.unit,
-        "tokenizer": f"{recipe.tokenizer.kind}-{len(tokenizer)}-{tokenizer.fingerprint[:8]}",
-        "split": digest,
-        "seed": recipe.train.seed,
-        "steps": steps,
-        "device": device.type,
-        "lexigraph": __version__,
-        "torch": torch.__version__.split("+")[0],
-    }
-    if recipe.data.clean or recipe.data.rare:
-        parts["clean"] = "+".join([*recipe.data.clean, *map(str, recipe.data.rare)])
-    if recipe.data.unit == "stream" and network.remembers:
-        parts["streams"] = recipe.eval.streams
-    else:
-        parts["window"] = recipe.data.window or network.context
-    return "|".join(f"{name}:{value}" for name, value in parts.items())
-
-
-def _metric(values: list[float]) -> dict[str, Any]:
-    """A value and, if there is one, its interval."""
-    value, *interval = map(float, values)
-    return {"value": value, "interval": interval}
+def headline(scores: dict[str, Any]) -> str:
+    """The scores in one line."""
+    interval = scores["bits_per_byte"]["interval"]
+    line = (
+        f"{scores['nll']['value']:.4f} nats per token, perplexity {scores['perplexity']['value']:.2f}, "
+        f"{scores['bits_per_byte']['value']:.4f} bits per byte"
+    )
+    line += " [{:.4f}, {:.4f}]".format(*interval) if interval else ""
+    line += f"; token frequencies alone: {scores['unigram_baseline']['bits_per_byte']:.4f}"
+    return line + (f"; {scores['unknown']:.1%} of the tokens are unknown" if scores["unknown"] else "")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,22 @@ SLICE = 1 << 22  # logits per slice on the CPU: 16 MiB in float32, which its cac
 WIDE_SLICE = 1 << 25  # on other devices, which like large products
 
 
-def shifted(sequences: Sequence[np.ndarray], pad: int) -> Batch:
+@dataclass(frozen=True)
+class Padded:
+    """Token sequences as one array; what stands behind a sequence's length means nothing."""
+
+    ids: Int[Tensor, "rows longest"]
+    lengths: Int[Tensor, " rows"]
+    tokens: int  # the sum of the lengths, known without asking the device
+
+
+def shifted(sequences: Sequence[np.ndarray] | Padded, pad: int) -> Batch:
     """Inputs and targets from token sequences: each token is predicted from those before it."""
+    if isinstance(sequences, Padded):
+        before, after = sequences.ids[:, :-1], sequences.ids[:, 1:]
+        inside = torch.arange(after.shape[1], device=after.device) < (sequences.lengths - 1)[:, None]
+        tensors = {"inputs": before.where(inside, pad), "targets": after.where(inside, IGNORE)}
+        return Batch(tensors, {"loss": sequences.tokens - len(after)})
     longest = max(len(ids) for ids in sequences) - 1
     inputs = np.full((len(sequences), longest), pad, np.int64)
     targets = np.full((len(sequences), longest), IGNORE, np.int64)
@@ -93,7 +108,7 @@ def _losses(log_p: Tensor, targets: Tensor, smoothing: float, pad: int) -> tuple
     nll = -log_p.gather(1, right).squeeze(1) * valid
     if not smoothing:
         return nll.sum(), nll.detach()
-    return (_smoothed_kl(log_p, right, smoothing, pad) * valid).sum(), nll.detach()
+    return (smoothed_kl(log_p, right, smoothing, pad) * valid).sum(), nll.detach()
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -142,7 +157,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return (*scaled, None, None, None)
 
 
-def _smoothed_kl(log_p: Tensor, right: Tensor, smoothing: float, pad: int) -> Tensor:
+def smoothed_kl(log_p: Tensor, right: Tensor, smoothing: float, pad: int) -> Tensor:
     """KL(q || p) of each token."""
     share = smoothing / (log_p.shape[1] - 2)
     log_right = log_p.gather(1, right).squeeze(1)

@@ -62,7 +62,8 @@ class Buckets:
         bounds = [0]  # batches, longest first, each as many rows as fit at its longest row's length
         while bounds[-1] < len(lengths):
             longest = -sizes[np.searchsorted(self.edges, bounds[-1], side="right") - 1]
-            bounds.append(bounds[-1] + max(1, int(batch_tokens // longest)))
+            rows = max(1, int(batch_tokens // longest))
+            bounds.append(bounds[-1] + (rows if rows < 64 else rows // 8 * 8))  # hardware likes multiples of 8
         bounds[-1] = len(lengths)
         self.bounds = np.array(bounds)
         self.epoch_steps = len(bounds) - 1
@@ -163,7 +164,7 @@ def require_a_batch(plan: Plan, where: str, batch_tokens: int, total: int) -> No
 
 def _padded(lengths: np.ndarray) -> np.ndarray:
     """Lengths rounded up to steps of an eighth of their power of two: few shapes, little padding."""
-    step = np.maximum(8, 2 ** np.floor(np.log2(np.maximum(lengths, 1))).astype(np.int64) // 8)
+    step = np.maximum(4, 2 ** np.floor(np.log2(np.maximum(lengths, 1))).astype(np.int64) // 8)
     return -(-lengths // step) * step
 
 

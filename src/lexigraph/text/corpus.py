@@ -257,6 +257,16 @@ class Shard:
         bounds = zip(spans.starts.tolist(), spans.lengths.tolist(), strict=True)
         return [self.ids[start : start + length + 1] for start, length in bounds]
 
+    def columns(self, spans: Spans) -> dict[str, list[np.ndarray]]:
+        """The tokens of each span as the column that networks read."""
+        return {"text": self.take(spans)}
+
+    def sentences(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
+        """Starts and lengths of the units that hold anything and fit into `longest` tokens, their end included."""
+        starts, lengths = self.spans(0)
+        fitting = (lengths > 1) & (lengths <= longest)
+        return starts[fitting], lengths[fitting]
+
     def spans(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts and lengths of all units; one longer than `longest` (0: no limit) goes on in further spans."""
         starts = self.offsets[:-1]

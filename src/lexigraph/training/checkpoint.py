@@ -50,7 +50,7 @@ def _whole_weights(network: nn.Module) -> dict[str, Tensor]:
 
 def load_weights(network: nn.Module, path: Path) -> None:
     """Weights from a safetensors file; names and shapes must fit exactly."""
-    weights = read_tensors(path)
+    weights = expanded(read_tensors(path))
     own = network.state_dict()
     if missing := sorted(own.keys() - weights.keys()):
         raise LexigraphError(f"{path} lacks weights of this system: {', '.join(missing[:3])} …")
@@ -64,6 +64,34 @@ def load_weights(network: nn.Module, path: Path) -> None:
     with torch.no_grad():
         for name, value in own.items():
             value.copy_(shard_like(weights[name].to(value.dtype), value))
+
+
+SCALE = ":scale"  # behind the name of a weight in 8 bits: what its rows are multiplied with
+
+
+def compacted(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Weights in a quarter of the space: matrices as whole numbers from -127 to 127 with a scale for each row, the
+    rest in 16 bits."""
+    small: dict[str, Tensor] = {}
+    for name, value in weights.items():
+        if value.dim() < 2:
+            small[name] = value.half()
+            continue
+        rows = value.float().flatten(1)
+        scale = (rows.abs().amax(1) / 127).clamp(min=1e-8).half()
+        small[name] = (rows / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8).view_as(value)
+        small[name + SCALE] = scale
+    return small
+
+
+def expanded(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Weights as the network takes them, whether they were compacted or not."""
+    full = {name: value for name, value in weights.items() if not name.endswith(SCALE)}
+    for name, scale in weights.items():
+        if name.endswith(SCALE):
+            rows = full[name.removesuffix(SCALE)]
+            full[name.removesuffix(SCALE)] = (rows.float().flatten(1) * scale.float()[:, None]).view(rows.shape)
+    return full
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -111,8 +111,11 @@ class _Loss(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, batch: Batch, carry: Carry | None) -> tuple[Terms, Carry | None]:
-        return self.network.loss(batch, carry)  # type: ignore[operator]
+    def forward(
+        self, tensors: dict[str, Tensor], names: list[str], carry: Carry | None
+    ) -> tuple[Terms, Carry | None]:
+        """Terms whose counts mean nothing: the loop has them, and a compiler would start anew for each number."""
+        return self.network.loss(Batch(tensors, dict.fromkeys(names, 1.0)), carry)  # type: ignore[operator]
 
 
 def parallelise(network: nn.Module, world: World, kind: str) -> nn.Module:

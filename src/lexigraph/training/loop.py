@@ -11,20 +11,20 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
+from lexigraph.objectives.chance import seeds_of
 from lexigraph.objectives.terms import Batch, Carry, value
 from lexigraph.recipe import Train
 from lexigraph.run import Run
-from lexigraph.text.batches import Plan, Spans, share
+from lexigraph.text.batches import Buckets, Plan, Spans, share
 from lexigraph.training import checkpoint
 from lexigraph.training.checkpoint import Progress
 from lexigraph.training.distribution import World, parallelise, synchronising
@@ -32,7 +32,7 @@ from lexigraph.training.progress import Log, Reporter, peak_memory
 from lexigraph.training.schedules import optimizer as make_optimizer
 from lexigraph.training.schedules import rate
 
-Fetch = Callable[[Spans], dict[str, Sequence[np.ndarray]]]
+Fetch = Callable[[Spans], dict[str, Any]]  # the columns of a batch, as `network.prepare` takes them
 Validate = Callable[[nn.Module], dict[str, float]]
 
 
@@ -58,13 +58,26 @@ class Training:
                 "This loss compares the rows of a batch with each other: train.accumulate must be 1."
             )
         self.network.to(world.device)
+        if world.device.type == "cuda":  # weights of convolutions as their fast kernels want them
+            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.module = parallelise(self.network, world, settings.parallel)
         sharded = world.size > 1 and settings.parallel == "fully_shard"
         self.optimizer = make_optimizer(self.network, settings, fused=world.device.type == "cuda" and not sharded)
         self.carries = [None] * settings.accumulate
         self.precision = precision(settings.precision, world.device)
         self.scaler = torch.amp.GradScaler(world.device.type, enabled=self.precision is torch.float16)
-        self.compiled = torch.compile(self.module) if settings.compile else self.module
+        self.compiled = self._compiled() if settings.compile else self.module
+
+    def _compiled(self) -> Any:
+        """The loss compiled as a whole, or only those parts of the network that it names as `regions`."""
+        many_shapes = True if isinstance(self.plan, Buckets) else None
+        regions = getattr(self.network, "regions", ())
+        if not regions:
+            return torch.compile(self.module, dynamic=many_shapes)
+        for module in self.network.modules():
+            if isinstance(module, regions):
+                module.compile(dynamic=many_shapes)
+        return self.module
 
     def step(self) -> dict[str, Tensor]:
         """One optimizer step on the next global batch; its loss and gradient norm, still on the device."""
@@ -80,7 +93,7 @@ class Training:
         loss = torch.zeros((), device=world.device)
         for number, (batch, weight) in enumerate(zip(batches, mine, strict=True)):
             with synchronising(self.module, number == len(batches) - 1), self._autocast():
-                terms, carry = self.compiled(batch.to(world.device), self.carries[number])
+                terms, carry = self.compiled(batch.to(world.device).tensors, names, self.carries[number])
                 self.carries[number] = carry
                 part = value(terms, counts) * weight
                 self.scaler.scale(part * world.size).backward()
@@ -99,9 +112,13 @@ class Training:
         the exchange of gradients, but contributes nothing."""
         rows, world, parts = self.plan.batch(index), self.world, self.settings.accumulate * self.world.size
         slices = [share(rows, n * world.size + world.rank, parts) for n in range(self.settings.accumulate)]
-        prepare: Any = self.network.prepare
-        batches = [prepare(self.fetch(part if len(part) else rows[:1])) for part in slices]
+        batches = [self._prepared(part if len(part) else rows[:1], index) for part in slices]
         return batches, [float(len(part) > 0) for part in slices]
+
+    def _prepared(self, rows: Spans, index: int) -> Batch:
+        """A batch; what is random in it follows from where its examples stand in the corpus, and from the epoch."""
+        seeds = seeds_of(rows.starts, index // self.plan.epoch_steps, self.settings.seed)
+        return self.network.prepare({**self.fetch(rows), "seeds": seeds, "step": index})  # type: ignore[operator]
 
     def _autocast(self) -> Any:
         if self.precision is torch.float32:
@@ -232,7 +249,8 @@ def _validated(training: Training, validate: Validate | None) -> dict[str, float
     if validate is None:
         return {}
     training.network.eval()
-    with torch.no_grad(), training._autocast():
+    eager = torch.compiler.set_stance("force_eager") if training.settings.compile else nullcontext()
+    with torch.no_grad(), training._autocast(), eager:  # to compile once more for this would take longer
         scores = validate(training.network)
     training.network.train()
     return {name: training.world.agreed(score) for name, score in scores.items()}
@@ -308,4 +326,4 @@ def seed_everything(seed: int, rank: int, deterministic: bool) -> None:
     if deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
-        torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.benchmark = not deterministic  # try which convolutions are fastest

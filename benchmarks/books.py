@@ -1,0 +1,53 @@
+"""The files that the flagship's recipes are trained on, made from the book sentences of docs/data.md.
+
+python benchmarks/books.py SOURCE_FOLDER OUT_FOLDER
+
+books.main.txt     four fifths of the training books, a sentence a line
+books.judge.txt    the remaining books: what the language model that judges fluency is trained on, and nothing else
+books.joined.txt   books.main.txt, and after every seventh sentence that sentence and the next of its book as one
+                   line, so that there are texts of up to 40 tokens
+books.valid.txt    books.test.txt    as they are: other books again
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+JUDGE = 5  # every fifth book
+JOIN = 7  # every seventh sentence
+
+
+def books(source: Path) -> Iterator[list[str]]:
+    """The sentences of every training book, in order."""
+    with gzip.open(source / "books.index.tsv.gz", "rt", encoding="utf-8") as index:
+        sizes = [int(row.split("\t")[2]) for row in index if row.startswith("train\t")]
+    with lzma.open(source / "books.train.txt.xz", "rt", encoding="utf-8") as text:
+        for size in sizes:
+            yield [text.readline().strip() for _ in range(size)]
+
+
+def main(source: Path, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    files = {name: (out / f"books.{name}.txt").open("w", encoding="utf-8") for name in ("main", "judge", "joined")}
+    for number, sentences in enumerate(books(source)):
+        if number % JUDGE == JUDGE - 1:
+            files["judge"].writelines(f"{line}\n" for line in sentences)
+            continue
+        files["main"].writelines(f"{line}\n" for line in sentences)
+        for place, line in enumerate(sentences):
+            files["joined"].write(f"{line}\n")
+            if place % JOIN == 0 and place + 1 < len(sentences):
+                files["joined"].write(f"{line} {sentences[place + 1]}\n")
+    for file in files.values():
+        file.close()
+    for name in ("valid", "test"):
+        with lzma.open(source / f"books.{name}.txt.xz", "rt", encoding="utf-8") as text:
+            (out / f"books.{name}.txt").write_text(text.read(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,66 @@
+"""A score with its interval, and the line that says what it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import torch
+
+from lexigraph import __version__
+from lexigraph.text.corpus import Shard
+from lexigraph.textmodel import TextModel
+
+RESAMPLES = 1000
+FEWEST = 20  # rows: fewer give no interval
+
+
+def metric(totals: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
+    """Σ totals / Σ counts with its 95 % interval."""
+    return interval([totals.sum() / max(counts.sum(), 1e-300), *(bootstrap(totals, counts) or ())])
+
+
+def interval(values: list[float]) -> dict[str, Any]:
+    """A value and, if there is one, its interval."""
+    value, *ends = map(float, values)
+    return {"value": value, "interval": ends}
+
+
+def bootstrap(totals: np.ndarray, counts: np.ndarray) -> tuple[float, float] | None:
+    """A 95 % interval of Σ totals / Σ counts over resampled rows; None if there are too few of them."""
+    random = np.random.default_rng(0)
+    rows = len(totals)
+    if rows < FEWEST:
+        return None
+    weights = random.multinomial(rows, np.full(rows, 1 / rows), RESAMPLES) if rows < 20_000 else None
+    if weights is None:  # many rows: group them first, the mean of groups has the same spread
+        groups = np.arange(rows) % 5000
+        totals, counts = np.bincount(groups, totals), np.bincount(groups, counts)
+        weights = random.multinomial(5000, np.full(5000, 1 / 5000), RESAMPLES)
+    means = (weights @ totals) / (weights @ counts)
+    return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+
+
+def signature(model: TextModel, shard: Shard, steps: int, **more: Any) -> str:
+    """What a score depends on, in one line."""
+    recipe, network, tokenizer = model.recipe, model.network, model.tokenizer
+    digest = hashlib.blake2b(np.ascontiguousarray(shard.ids).data, digest_size=6).hexdigest()
+    parts = {
+        "system": recipe.system,
+        "unit": recipe.data.unit,
+        "tokenizer": f"{recipe.tokenizer.kind}-{len(tokenizer)}-{tokenizer.fingerprint[:8]}",
+        "split": digest,
+        "seed": recipe.train.seed,
+        "steps": steps,
+        "device": model.device.type,
+        "lexigraph": __version__,
+        "torch": torch.__version__.split("+")[0],
+    }
+    if recipe.data.clean or recipe.data.rare:
+        parts["clean"] = "+".join([*recipe.data.clean, *map(str, recipe.data.rare)])
+    if recipe.data.unit == "stream" and network.remembers:
+        parts["streams"] = recipe.eval.streams
+    else:
+        parts["window"] = recipe.data.window or network.context
+    return "|".join(f"{name}:{value}" for name, value in (parts | more).items())

@@ -1,0 +1,101 @@
+"""Ways between two sentences: is every step a sentence, and does the way move?
+
+The pairs are fixed by the file: its different texts of 4 to 20 words (split at white space), in the order of
+BLAKE2b("seed:text"); the first with the second, the third with the fourth, and so on. The rest of the file, in the
+same order, is what real sentences are like for the judge (judge.py).
+
+broken      unlike real sentences of that length for the judge, or a word stands twice side by side (`the the`),
+            unless one of the ends repeats that word itself
+stuck       the same sentence as the step before
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from lexigraph.evaluation.latent.judge import judged, unlike
+from lexigraph.evaluation.latent.sentences import fitting, mean, ordered, overlap, whole
+from lexigraph.textmodel import TextModel
+
+REPEATED = re.compile(r"(?<![\w'’])(\w+(?:['’]\w+)*)(?=\s+\1(?![\w'’]))")
+STEPS = 7
+REAL = 5000  # sentences behind the percentiles
+
+
+def fixed_pairs(texts: Sequence[str], count: int, seed: int = 0) -> tuple[list[tuple[str, str]], list[str]]:
+    """The pairs of a file by the rule above, and its other texts."""
+    usable = ordered((text for text in texts if 4 <= len(text.split()) <= 20), seed)
+    count = min(count, len(usable) // 2)
+    pairs = [(usable[2 * i], usable[2 * i + 1]) for i in range(count)]
+    return pairs, usable[2 * count :]
+
+
+def repeats(text: str) -> set[str]:
+    """The words that stand twice side by side, without case; a comma between them makes it good English.
+
+    >>> sorted(repeats("The the cat, cat sat sat."))
+    ['sat', 'the']
+    """
+    return set(REPEATED.findall(text.casefold()))
+
+
+def interpolate(
+    model: TextModel,
+    texts: Sequence[str],
+    judge: TextModel | None = None,
+    *,
+    pairs: int = 200,
+    steps: int = STEPS,
+    blur: float | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """The ways between fixed pairs: broken and stuck steps, different sentences, likeness to both ends."""
+    drawn, others = fixed_pairs(texts, pairs, seed)
+    kept, _, skipped = whole(model, list(drawn))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about unknown words, once for every pair
+        ways = [[found.text for found in model.blend(*ends, steps=steps, blur=blur)] for ends in kept]
+    result = describe(ways) | {"pairs": len(ways), "skipped": skipped, "steps": steps, "seed": seed}
+    repeated = np.array([[bool(repeats(text) - repeats(way[0]) - repeats(way[-1])) for text in way] for way in ways])
+    result["repeating_steps"] = mean(repeated.mean(1) if len(ways) else [])
+    if judge is None:
+        return result | {"judge": "none given, so that broken steps are not known"}
+    if not ways:
+        return result
+    real = judged(judge, fitting(model, others[:REAL]).wanted)
+    strange = unlike(real, judged(judge, [text for way in ways for text in way])).reshape(len(ways), steps)
+    broken = strange | repeated
+    inner = slice(1, steps - 1)
+    return result | {
+        "whole_ways": mean(~broken.any(1)),
+        "whole_inner_ways": mean(~broken[:, inner].any(1)),
+        "broken_steps": mean(broken.mean(1)),
+        "broken_by_step": [float(share) for share in broken.mean(0)],
+        "strange_steps": mean(strange.mean(1)),
+        "strange_ends": mean(strange[:, [0, -1]].mean(1)),  # real sentences, nearly: about 5 % by construction
+        "real_sentences": len(real.nll),
+    }
+
+
+def describe(ways: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """What can be said of ways without a judge; the first and the last step stand for the ends."""
+    steps = range(len(ways[0]) if ways else 0)
+    stuck = [float(np.mean([a == b for a, b in pairwise(way)])) for way in ways]
+    return {
+        "different_sentences": mean([float(len(set(way))) for way in ways]),
+        "stuck_steps": mean(stuck),
+        "likeness": {
+            f"step {i + 1}": {
+                "to the first": mean([overlap(way[i], way[0]) for way in ways]),
+                "to the last": mean([overlap(way[i], way[-1]) for way in ways]),
+            }
+            for i in steps
+        },
+        "examples": [list(way) for way in ways[:5]],
+    }

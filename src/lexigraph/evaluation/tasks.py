@@ -1,0 +1,15 @@
+"""How each kind of system is measured: the module that a system's `task` names in the registry."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from lexigraph.evaluation import language, reconstruction
+from lexigraph.registry import system
+
+TASKS: dict[str, ModuleType] = {"language": language, "reconstruction": reconstruction}
+
+
+def task_of(name: str) -> ModuleType:
+    """METRICS, validate, scores, headline of a system."""
+    return TASKS[system(name).task]

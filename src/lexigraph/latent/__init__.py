@@ -1,0 +1,1 @@
+"""The geometry of sentence spaces, and the files of the pictures that sentences become."""

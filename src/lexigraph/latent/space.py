@@ -1,0 +1,184 @@
+"""A network that encodes and decodes as a space of sentences: token ids to vectors, vectors to pictures and to ids.
+
+Works on ids and arrays; text comes and goes in textmodel.py. Batches are made of like lengths, and results come in
+the order of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, UInt8
+from torch import Tensor
+from torch.nn import functional as F
+
+from lexigraph.decoding.beam import beam_search
+from lexigraph.decoding.hypothesis import Hypothesis
+from lexigraph.decoding.sampling import generate
+from lexigraph.errors import LexigraphError
+from lexigraph.latent.pictures import to_float, to_uint8
+
+ENCODED = 2048  # tokens encoded at once
+DECODED = 64  # sentences decoded at once
+REFINED = 64  # sentences refined at once
+PATIENCE = 300  # steps of refinement before a sentence is given up
+
+
+class Space:
+    """What can be done with vectors of a network's space."""
+
+    def __init__(self, network: Any, eos: int, banned: Sequence[int]) -> None:
+        self.network, self.eos, self.banned = network, eos, list(banned)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+    # ---- ids → z -----------------------------------------------------------------------------------------
+
+    @torch.inference_mode()
+    def encode(self, rows: Sequence[np.ndarray]) -> Float32[np.ndarray, "n latent"]:
+        """The vector of each row of ids (without boundaries)."""
+        z = np.zeros((len(rows), self.network.latent), np.float32)
+        for places in _like_lengths([len(row) + 1 for row in rows], ENCODED):
+            ids, lengths = self._batch([rows[i] for i in places])
+            z[places] = self.network.encode(ids, lengths).float().cpu().numpy()
+        return z
+
+    def _batch(self, rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+        """w_1 … w_n <eos>, padded on the right, and the lengths."""
+        lengths = torch.tensor([len(row) + 1 for row in rows])
+        ids = torch.full((len(rows), int(lengths.max())), self.network.pad)
+        for index, row in enumerate(rows):
+            ids[index, : len(row)] = torch.from_numpy(np.asarray(row, np.int64))
+            ids[index, len(row)] = self.eos
+        return ids.to(self.device), lengths.to(self.device)
+
+    # ---- z → ids -----------------------------------------------------------------------------------------
+
+    def decode(
+        self,
+        sources: Float[np.ndarray, "n ..."],
+        kind: str = "z",
+        *,
+        beam: int = 1,
+        n_best: int = 1,
+        alpha: float = 0.7,
+        blur: float | np.ndarray = 0.0,
+    ) -> list[list[Hypothesis]]:
+        """The best sentences for vectors (`z`) or pictures (`picture`, in [-1, 1]), best first."""
+        if blur is not None and np.any(np.asarray(blur) > 0) and not getattr(self.network.objective, "blur", 0):
+            raise LexigraphError("This model was trained without blur: decode with blur = 0.")
+        blurs = np.broadcast_to(np.asarray(blur, np.float32), (len(sources),))
+        if not np.isfinite(blurs).all() or (blurs < 0).any():
+            raise LexigraphError("blur is 0 (take the vector at its word) or more, and a number.")
+        found: list[list[Hypothesis]] = []
+        width = max(beam, n_best)
+        for first in range(0, len(sources), DECODED):
+            part = slice(first, first + DECODED)
+            batch = {kind: torch.from_numpy(np.ascontiguousarray(sources[part])).float().to(self.device)}
+            if blurs.any():
+                batch["blur"] = torch.from_numpy(blurs[part].copy()).to(self.device)
+            common: dict[str, Any] = {"eos": self.eos, "max_new": self.network.context, "banned": self.banned}
+            if width > 1:
+                found += beam_search(self.network, batch, width=width, alpha=alpha, n_best=n_best, **common)
+            else:
+                found += [[best] for best in generate(self.network, batch, temperature=0, **common)]
+        return found
+
+    @torch.inference_mode()
+    def log_probabilities(
+        self, z: Float32[np.ndarray, "n latent"], rows: Sequence[np.ndarray]
+    ) -> Float[np.ndarray, " n"]:
+        """log p(row | z) of each row of ids, its end included."""
+        scores = np.zeros(len(rows))
+        for places in _like_lengths([len(row) + 1 for row in rows], ENCODED):
+            targets, lengths = self._batch([rows[i] for i in places])
+            log_p = self.network.logits(self._tensor(z[places]), _inputs(targets, self.eos)).float().log_softmax(2)
+            right = log_p.gather(2, targets.unsqueeze(2)).squeeze(2)
+            inside = torch.arange(targets.shape[1], device=self.device) < lengths[:, None]
+            scores[places] = (right * inside).sum(1).double().cpu().numpy()
+        return scores
+
+    def _tensor(self, z: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(z, np.float32)).to(self.device)
+
+    # ---- z → picture -------------------------------------------------------------------------------------
+
+    @torch.inference_mode()
+    def draw(self, z: Float32[np.ndarray, "n latent"]) -> UInt8[np.ndarray, "n side side 3"]:
+        """The pictures of vectors, in 8 bits a channel."""
+        drawn = [self.network.draw(self._tensor(z[i : i + 64])).cpu() for i in range(0, len(z), 64)]
+        return to_uint8(torch.cat(drawn).permute(0, 2, 3, 1).numpy())
+
+    def read(self, pictures: UInt8[np.ndarray, "n side side 3"], **search: Any) -> list[list[Hypothesis]]:
+        """The sentences in pictures; `search` as for `decode`."""
+        return self.decode(to_float(pictures).transpose(0, 3, 1, 2), "picture", **search)
+
+    # ---- refinement --------------------------------------------------------------------------------------
+
+    def refine(
+        self, z: Float32[np.ndarray, "n latent"], rows: Sequence[np.ndarray]
+    ) -> Float32[np.ndarray, "n latent"]:
+        """Vectors near `z` whose 8-bit pictures are read as exactly these rows, where such are found.
+
+        The numbers of z alone are moved, by Adam on the NLL of the row; the network stays as it is. A row is done
+        when every token is the most probable one after the true ones before it: greedy search then writes the row.
+        """
+        refined = z.copy()
+        for places in _like_lengths([len(row) + 1 for row in rows], REFINED * 16):
+            refined[places] = self._refine(self._tensor(z[places]), [rows[i] for i in places])
+        return refined
+
+    def _refine(self, start: Tensor, rows: Sequence[np.ndarray]) -> np.ndarray:
+        targets, lengths = self._batch(rows)
+        inputs = _inputs(targets, self.eos)
+        inside = torch.arange(targets.shape[1], device=self.device) < lengths[:, None]
+        best, open_rows = start.clone(), torch.arange(len(rows), device=self.device)
+        z = start.clone().requires_grad_()
+        optimizer = torch.optim.Adam([z], lr=0.02)
+        frozen = [p for p in self.network.parameters() if p.requires_grad]
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        try:
+            for _ in range(PATIENCE):
+                logits = self._logits_of_picture(z[open_rows], inputs[open_rows])
+                wanted, counted = targets[open_rows], inside[open_rows]
+                wrong = ((logits.argmax(2) != wanted) & counted).any(1)
+                best[open_rows[~wrong]] = z.detach()[open_rows[~wrong]]
+                if not wrong.any():
+                    break
+                losses = F.cross_entropy(logits[wrong].transpose(1, 2), wanted[wrong], reduction="none")
+                optimizer.zero_grad()
+                (losses * counted[wrong]).sum().backward()
+                optimizer.step()
+                open_rows = open_rows[wrong]
+        finally:
+            for parameter in frozen:
+                parameter.requires_grad_(True)
+        return best.cpu().numpy()
+
+    def _logits_of_picture(self, z: Tensor, inputs: Tensor) -> Tensor:
+        """Logits read from the 8-bit picture; the gradient passes as if it had not been rounded."""
+        if not getattr(self.network, "draws", False):
+            return self.network.logits(z, inputs)
+        picture = self.network.draw(z)
+        rounded = ((picture + 1) * 127.5).round() / 127.5 - 1
+        return self.network.logits_of_picture(picture + (rounded - picture).detach(), inputs)
+
+
+def _inputs(targets: Tensor, eos: int) -> Tensor:
+    """<eos> w_1 … w_n from w_1 … w_n <eos>."""
+    return F.pad(targets[:, :-1], (1, 0), value=eos)
+
+
+def _like_lengths(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
+    """Places of sequences of like length, at most `tokens` tokens of them together."""
+    order = np.argsort(lengths, kind="stable")[::-1]
+    while len(order):
+        count = max(1, tokens // lengths[order[0]])
+        yield order[:count]
+        order = order[count:]

@@ -1,0 +1,239 @@
+"""LSTM autoencoders: a sentence becomes a vector by one recurrent network, and a sentence again by another.
+
+    a_n = LSTM(w_1 … w_n <eos>)   b_n = LSTM(<eos> w_n … w_1)   the last state of each direction
+    z = W [a_n; b_n] + b                                        (k)
+    h_0, c_0 = tanh(U z), V z                                   z begins the decoder's state,
+    h_t, c_t = LSTM([w_{t-1}; z], h_{t-1}, c_{t-1})             and stands beside every word it reads
+    p(w_t | w_<t, z) = softmax(E (P h_t) + b)                   E: the table of embeddings
+
+Denoising (Shen et al. 2020, DAAE). The encoder sees w with tokens hidden or dropped, the decoder must write all of w,
+so that like sentences get like vectors. A discriminator D holds z near N(0, 1): it tells z from samples ε of N(0, 1),
+and the encoder deceives it. (The same by turning D's gradient around: D wins, the gradient is gone, z runs away.)
+
+    D minimises  - log D(ε) - log(1 - D(z))         the encoder  - λ log D(z)
+
+Variational (Bowman et al. 2016). z ~ N(μ, σ²) with μ and log σ² from the encoder; words that the decoder reads are
+hidden (`word_dropout`), so that it has to look at z; the loss has in addition, with a weight rising from 0 to 1,
+
+    KL = Σ_i max(free bits, (μ_i² + σ_i² - 1 - log σ_i²) / 2)
+
+All terms are sums over sentences divided by the number of tokens, so that λ and KL weigh against the log-probability
+of a whole sentence, as in the papers. Without seeds (evaluation) nothing is hidden or sampled, and there is no game.
+
+Shapes: B batch, T time, e embedding, d width, k latent, L layers, V vocabulary, R rows of a search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.linear import linear
+from lexigraph.nn.stepper import State, Step
+from lexigraph.objectives import chance
+from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
+from lexigraph.objectives.terms import Batch, Carry, Term, Terms
+
+UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
+HIDE, DROP, WORD_DROPOUT, POSTERIOR, PRIOR = 1, 2, 3, 5, 6  # streams of chance
+Hidden = tuple[Float[Tensor, "L B d"], Float[Tensor, "L B d"]]  # h and c of an LSTM
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 1  # on each side
+    dim: int = 512  # of an LSTM's state
+    embedding: int = 256
+    latent: int = 256
+    context: int = 42  # the longest sentence in tokens, its end included
+    dropout: float = 0.0  # on what goes up (embeddings, between layers, output), never on what goes on in time
+    bidirectional: bool = True  # the encoder reads in both directions
+
+
+@dataclass(frozen=True)
+class Objective:
+    label_smoothing: float = 0.0
+    hide: float = 0.0  # the share of tokens that the encoder sees as unknown
+    drop: float = 0.0  # the share of tokens that the encoder does not see at all
+    adversary: float = 0.0  # λ, what deceiving the discriminator is worth; 0: there is none
+    variational: bool = False
+    free_bits: float = 0.0  # nats per entry of z that cost nothing
+    anneal: int = 1000  # steps until the KL term has its full weight
+    kl_weight: float = 1.0
+    word_dropout: float = 0.0  # the share of tokens that the decoder reads as unknown
+
+
+class LSTMAutoencoder(nn.Module):
+    """The network. `encode` and the stepper are its two halves."""
+
+    remembers = False
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        super().__init__()
+        _check(config, objective)
+        self.config, self.objective, self.pad = config, objective, pad
+        self.context, self.latent = config.context, config.latent
+        dim, layers, latent = config.dim, config.layers, config.latent
+        between = config.dropout if layers > 1 else 0.0
+        self.dropout = nn.Dropout(config.dropout)
+        self.embedding = nn.Embedding(vocabulary, config.embedding)  # of encoder, decoder and output alike
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        self.ahead = nn.LSTM(config.embedding, dim, layers, batch_first=True, dropout=between)
+        if config.bidirectional:
+            self.back = nn.LSTM(config.embedding, dim, layers, batch_first=True, dropout=between)
+        self.bottleneck = nn.Linear(dim * (1 + config.bidirectional), latent * (1 + objective.variational))
+        self.first = nn.Linear(latent, 2 * layers * dim)
+        self.decoder = nn.LSTM(config.embedding + latent, dim, layers, batch_first=True, dropout=between)
+        self.out = nn.Linear(dim, config.embedding)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        if objective.adversary:
+            self.discriminator = nn.Sequential(nn.Linear(latent, dim), nn.ReLU(), nn.Linear(dim, 1))
+
+    # ---- sentence → z --------------------------------------------------------------------------------------
+
+    def encode(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B k"]:
+        """The vectors of sentences w_1 … w_n <eos>, padded on the right."""
+        return self._read(ids, lengths)[:, : self.latent]
+
+    def _read(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B outputs"]:
+        """z, or μ and log σ². Each direction ends at the sentence's own length, so that padding comes too late."""
+        last = (lengths - 1)[:, None]
+        readings = [(self.ahead, ids)]
+        if self.config.bidirectional:
+            places = torch.arange(ids.shape[1], device=ids.device)
+            readings.append((self.back, ids.gather(1, (last - places).clamp(min=0))))
+        with _full_precision(ids.device):
+            outputs = [lstm(self.dropout(self.embedding(seen)))[0] for lstm, seen in readings]
+            ends = [output.take_along_dim(last[:, :, None], 1).squeeze(1) for output in outputs]
+            return self.bottleneck(self.dropout(torch.cat(ends, 1)))
+
+    # ---- z → sentence --------------------------------------------------------------------------------------
+
+    def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of sentences <eos> w_1 … w_n, each read into its own vector first."""
+        if lengths is None:
+            lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
+        source = F.pad(ids[:, 1:], (0, 1)).scatter(1, (lengths - 1)[:, None], END)
+        return self.logits(self.encode(source, lengths), ids)
+
+    def logits(self, z: Float[Tensor, "B k"], ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """Logits of the tokens after each of <eos> w_1 … w_n, given vectors."""
+        return F.linear(self._write(z, ids, self._begin(z))[0], self.embedding.weight, self.bias)
+
+    def _begin(self, z: Float[Tensor, "B k"]) -> Hidden:
+        with _full_precision(z.device):
+            h, c = self.first(z).unflatten(1, (2, self.config.layers, -1)).permute(1, 2, 0, 3)
+        return h.tanh(), c.contiguous()
+
+    def _write(
+        self, z: Float[Tensor, "B k"], ids: Int[Tensor, "B T"], state: Hidden
+    ) -> tuple[Float[Tensor, "B T e"], Hidden]:
+        """What is multiplied with the output table, and the state to go on from."""
+        with _full_precision(z.device):
+            words = self.dropout(self.embedding(ids))
+            outputs, state = self.decoder(torch.cat([words, z[:, None].expand(-1, ids.shape[1], -1)], 2), state)
+        return self.out(self.dropout(outputs)), state
+
+    # ---- training ------------------------------------------------------------------------------------------
+
+    def prepare(self, examples: dict[str, Any]) -> Batch:
+        """A batch from token sequences, boundaries included. `seeds` and `step`, in training, allow noise."""
+        batch = shifted(examples["text"], self.pad)
+        extra = {name: torch.as_tensor(examples[name]) for name in ("seeds", "step") if name in examples}
+        plays = self.objective.adversary and "seeds" in extra  # the discriminator's game belongs to training
+        tokens = batch.counts["loss"]  # also what is one number a sentence is shared out over its tokens: see above
+        more = {name: tokens for name, used in (("kl", self.objective.variational), ("adversary", plays)) if used}
+        return Batch(batch.tensors | extra, batch.counts | more)
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        objective, inputs, seeds = self.objective, batch["inputs"], batch.tensors.get("seeds")
+        read = self._read(*self._corrupted(batch["targets"], seeds))
+        z, more = read[:, : self.latent], {}
+        if objective.variational:
+            z, more["kl"] = self._sampled(read, seeds, batch)
+        if seeds is not None:
+            inputs = _hidden(inputs, seeds, objective.word_dropout, WORD_DROPOUT)
+            if objective.adversary:
+                more["adversary"] = self._judged(z, seeds, batch)
+        hidden, _ = self._write(z, inputs, self._begin(z))
+        terms = next_token_terms(hidden, self.embedding.weight, batch, bias=self.bias, pad=self.pad,
+                                 smoothing=objective.label_smoothing)  # fmt: skip
+        return terms | more, None
+
+    def _corrupted(
+        self, targets: Int[Tensor, "B T"], seeds: Int[Tensor, " B"] | None
+    ) -> tuple[Int[Tensor, "B T"], Int[Tensor, " B"]]:
+        """What the encoder sees of w_1 … w_n <eos>, and its lengths. The end is always seen."""
+        kept, source = targets != IGNORE, targets.clamp(min=0)
+        if seeds is not None:
+            draws = chance.uniform(seeds, source.shape[1], DROP)
+            kept = kept & ((draws >= self.objective.drop) | (source == END))
+            source = _hidden(source, seeds, self.objective.hide, HIDE)
+            source = source.gather(1, (~kept).long().argsort(dim=1, stable=True))  # closed up, in order
+        return source, kept.sum(1)
+
+    def _sampled(
+        self, read: Float[Tensor, "B outputs"], seeds: Int[Tensor, " B"] | None, batch: Batch
+    ) -> tuple[Float[Tensor, "B k"], Term]:
+        """z ~ N(μ, σ²) in training and μ otherwise; KL(N(μ, σ²) || N(0, 1)), each entry's free bits left out."""
+        mean, log_variance = read[:, : self.latent], read[:, self.latent :].clamp(-10, 10)
+        kl = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance)
+        z, weight = mean, torch.ones(())
+        if seeds is not None:
+            z = mean + (0.5 * log_variance).exp() * chance.gaussian(seeds, self.latent, POSTERIOR).to(mean)
+            weight = (batch["step"] / max(1, self.objective.anneal)).clamp(max=1.0)
+        total = weight * self.objective.kl_weight * kl.clamp(min=self.objective.free_bits).sum()
+        return z, Term(total, batch.counts["kl"])
+
+    def _judged(self, z: Float[Tensor, "B k"], seeds: Int[Tensor, " B"], batch: Batch) -> Term:
+        """Both sides of the game in one sum: D learns without moving z, the encoder without moving D."""
+        D, prior = self.discriminator, chance.gaussian(seeds, self.latent, PRIOR).to(z)
+        fixed = {name: weight.detach() for name, weight in D.named_parameters()}
+        told_apart = F.softplus(-D(prior)).sum() + F.softplus(D(z.detach())).sum()
+        deceived = F.softplus(-functional_call(D, fixed, (z,))).sum()
+        return Term(told_apart + self.objective.adversary * deceived, batch.counts["adversary"])
+
+    # ---- decoding ------------------------------------------------------------------------------------------
+
+    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+        """Begin sentences from vectors (`z`). Of `blur` it knows nothing, and leaves it aside."""
+        z = batch["z"]
+        h, c = (part.transpose(0, 1) for part in self._begin(z))
+        state = State({"h": h, "c": c}, {"z": z}).expand(width)
+        return self.step(state, torch.full((len(z) * width,), END, device=z.device))
+
+    def step(self, state: State, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+        """One token more in every row. There is no attention to show."""
+        h, c = (state.rows[name].transpose(0, 1).contiguous() for name in ("h", "c"))
+        z = state.source["z"].repeat_interleave(state.width, 0)
+        hidden, (h, c) = self._write(z, tokens[:, None], (h, c))
+        rows = {"h": h.transpose(0, 1), "c": c.transpose(0, 1)}
+        return Step(linear(hidden[:, 0], self.embedding.weight, self.bias), replace(state, rows=rows))
+
+
+def _hidden(ids: Int[Tensor, "B T"], seeds: Int[Tensor, " B"], share: float, stream: int) -> Int[Tensor, "B T"]:
+    """Some tokens as unknown; boundaries stay."""
+    draws = chance.uniform(seeds, ids.shape[1], stream)
+    return ids.masked_fill((draws < share) & (ids != END), UNKNOWN)
+
+
+def _full_precision(device: torch.device) -> torch.autocast:
+    """cuDNN's LSTM under autocast is float16 whatever was asked for, and gradients of mean losses vanish in it."""
+    return torch.autocast(device.type, enabled=False)
+
+
+def _check(config: Config, objective: Objective) -> None:
+    if min(config.embedding, config.latent) < 1:
+        raise LexigraphError("model.embedding and model.latent must be at least 1.")
+    for name in ("hide", "drop", "word_dropout"):
+        if not 0 <= getattr(objective, name) < 1:
+            raise LexigraphError(f"objective.{name} = {getattr(objective, name)} is a share, from 0 to below 1.")
+    if objective.variational and objective.adversary:
+        raise LexigraphError("objective.variational and objective.adversary both hold z near N(0, 1): choose one.")

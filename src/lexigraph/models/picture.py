@@ -1,0 +1,333 @@
+"""The picture autoencoder: a sentence becomes a vector, the vector a picture, the picture the sentence again.
+
+    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other
+    z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py; then to mean 0 and variance 1
+    picture = draw(z)                        (3 × s × s) convolutions, nn/picture.py; in [-1, 1]
+    M = look(picture)                        (16 × d)
+    p(w_t | w_<t, picture) = decoder(<eos> w_1 … w_{t-1}; M)        transformer, looks back and at M
+    loss = Σ_t KL(smoothed target || p) / tokens
+
+Two forms share these lines: `plain` is the one first described, with normalisation layers; `residual` lets the signal
+pass. z then lies on a sphere, which makes distances comparable and arithmetic scale-free.
+
+Blur. Some of the sentences are trained with noise on the vector, z + b ε, and the decoder is told b. So it learns at
+once to copy (b = 0), to guess a likely sentence near an uncertain vector (b about 1) and to write freely (b large);
+decoding a blend or a sum with some blur lets the decoder's knowledge of English mend what arithmetic left inexact.
+
+Other forms of the same idea: tokens hidden or dropped from the encoder's input (`hide`, `drop`: denoising), and a
+normal posterior N(μ, σ²) held near N(0, 1) (`variational`; KL with free bits, its weight rising from 0 to 1).
+
+Shapes: B batch, T time, d width, H heads, L layers, V vocabulary, R rows of a search, n sentences of a search.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.gram import GramPooling
+from lexigraph.nn.linear import linear
+from lexigraph.nn.picture import Draw, Form, Look
+from lexigraph.nn.positions import rotary, sinusoidal
+from lexigraph.nn.stepper import State, Step
+from lexigraph.nn.transformer import Layer, Shape, block_diagonal, pack, packing
+from lexigraph.objectives import chance
+from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
+from lexigraph.objectives.terms import Batch, Carry, Term, Terms
+
+SIDES = (16, 32, 64, 128)
+BLURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of these, and blends between them
+UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
+
+
+@dataclass(frozen=True)
+class Config:
+    form: Form = "residual"
+    layers: int = 6  # on each side
+    heads: int = 8
+    dim: int = 256
+    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    context: int = 42  # the longest sentence in tokens, its end included
+    positions: Literal["rotary", "sinusoidal"] = "rotary"
+    activation: Activation = "gelu"
+    dropout: float = 0.0
+    pooling: Literal["gram", "attention"] = "gram"
+    k: int = 1  # 1: z is a vector of size dim; else a map of dim × k × k numbers
+    head: Literal["picture", "linear"] = (
+        "picture"  # linear: 16 vectors straight from z, to see what the picture costs
+    )
+    side: int = 64
+
+
+@dataclass(frozen=True)
+class Objective:
+    label_smoothing: float = 0.1
+    blur: float = 0.0  # the largest noise on z, in standard deviations of its entries; 0: none
+    sharp: float = 0.5  # the share of sentences without it
+    hide: float = 0.0  # the share of tokens that the encoder sees as unknown
+    drop: float = 0.0  # the share of tokens that the encoder does not see at all
+    variational: bool = False
+    free_bits: float = 0.0  # nats per entry of z that cost nothing
+    anneal: int = 1000  # steps until the KL term has its full weight
+    kl_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Cache(State):
+    """rows: `past` (R, L, 2, H, capacity, D), `blur` (R, d); source: `memory` (n, L, 2, H, 16, D)."""
+
+    time: int = 0
+
+
+class PictureAutoencoder(nn.Module):
+    """The network. `encode`, `draw`, `look` and the stepper are its four halves."""
+
+    remembers = False
+    regions = (Layer, Draw, Look)  # what is compiled, each kind once: the whole would take minutes
+    table: Tensor  # of positions
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        super().__init__()
+        _check(config, objective)
+        self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
+        dim, head = config.dim, config.dim // config.heads
+        self.latent = dim * config.k**2
+        self.draws = config.head == "picture"
+        shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
+        self.embedding = nn.Embedding(vocabulary, dim)  # of encoder, decoder and output alike
+        fixed = rotary(config.context, head) if config.positions == "rotary" else sinusoidal(config.context, dim)
+        self.register_buffer("table", fixed, persistent=False)
+        self.encoder = nn.ModuleList(Layer(shape) for _ in range(config.layers))
+        self.norm_encoder = nn.LayerNorm(dim)
+        outputs = 2 if objective.variational else 1  # mean and log variance
+        pool = GramPooling if config.pooling == "gram" else AttentionPooling
+        self.pool = pool(dim, outputs * config.k**2)
+        if self.draws:
+            self.painter = Draw(config.form, dim, self.latent, config.side, config.k)
+            self.look: nn.Module = Look(config.form, dim, config.side)
+        else:
+            self.look = Straight(self.latent, dim)
+        if objective.blur:
+            self.blur = nn.Parameter(0.02 * torch.randn(len(BLURS), dim))
+        self.decoder: Any = nn.ModuleList(Layer(shape, memory=True) for _ in range(config.layers))
+        self.norm_decoder = nn.LayerNorm(dim)
+        self.apply(self._initialise)
+
+    def _initialise(self, module: nn.Module) -> None:
+        if isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, std=self.config.dim**-0.5)  # times √d: unit size
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
+        if isinstance(module, Layer):  # what is added to the residual stream, smaller with depth
+            parts = [module.attention.out, module.feed_forward.narrow]
+            for last in [*parts, module.memory.out] if hasattr(module, "memory") else parts:
+                last.weight.data.mul_((2 * self.config.layers) ** -0.5)
+
+    # ---- sentence → z → picture → memory -----------------------------------------------------------------
+
+    def encode(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B latent"]:
+        """The vectors of sentences w_1 … w_n <eos>, padded on the right."""
+        seen = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+        return self._normal(self._read(ids, seen)[:, 0])
+
+    def _read(self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"]) -> Float[Tensor, "B outputs latent"]:
+        x, rotation = self._embed(ids)
+        side = packing(len(ids), ids.shape[1], x.is_cuda)
+        mask = block_diagonal(seen[:, None].expand(-1, ids.shape[1], -1), side)
+        x, rotation = pack(x, side), None if rotation is None else rotation.repeat(1, side, 1)
+        for layer in self.encoder:
+            x = layer(x, rotation, mask)
+        A = self.norm_encoder(x).view(*ids.shape, -1) * seen.unsqueeze(2)
+        pooled = self.pool(A)  # (B, outputs · k², d)
+        pooled = pooled.to(torch.promote_types(pooled.dtype, torch.float32))
+        outputs = 2 if self.objective.variational else 1
+        return pooled.transpose(1, 2).unflatten(2, (outputs, -1)).transpose(1, 2).flatten(2)
+
+    def _normal(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B latent"]:
+        """To the sphere; a variational z has a size that means something, and stays."""
+        return z if self.objective.variational else F.layer_norm(z, z.shape[1:])
+
+    def draw(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 3 side side"]:
+        """The pictures of vectors; their length does not matter."""
+        if not self.draws:
+            raise LexigraphError("This model has a linear head: it draws no pictures.")
+        return self.painter(self._normal(z))
+
+    def _memory(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 16 d"]:
+        return self.look(self.draw(z) if self.draws else self._normal(z))
+
+    def _embed(self, ids: Int[Tensor, "B T"], time: int = 0) -> tuple[Float[Tensor, "B T d"], Tensor | None]:
+        """Embeddings with their places added, or the angles to turn queries and keys by."""
+        length = ids.shape[1]
+        if time + length > self.context:
+            raise LexigraphError(f"{time + length} tokens are more than the model's context of {self.context}.")
+        x = self.embedding(ids) * math.sqrt(self.config.dim)
+        if self.config.positions == "rotary":
+            return x, self.table[:, time : time + length].contiguous()  # compiled code asks for like strides
+        return F.dropout(x + self.table[time : time + length], self.config.dropout, self.training), None
+
+    # ---- training ----------------------------------------------------------------------------------------
+
+    def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of sentences <eos> w_1 … w_n, each read into its own vector first."""
+        if lengths is None:
+            lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
+        source = F.pad(ids[:, 1:], (0, 1)).scatter(1, (lengths - 1)[:, None], END)
+        return self.logits(self.encode(source, lengths), ids)
+
+    def logits(self, z: Float[Tensor, "B latent"], ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """Logits of the tokens after each of <eos> w_1 … w_n, given vectors."""
+        return F.linear(self._write(self._memory(z), ids), self.embedding.weight)
+
+    def logits_of_picture(
+        self, picture: Float[Tensor, "B 3 side side"], ids: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T V"]:
+        """The same, given pictures."""
+        return F.linear(self._write(self.look(picture), ids), self.embedding.weight)
+
+    def _write(
+        self, memory: Float[Tensor, "B 16 d"], ids: Int[Tensor, "B T"], blur: Float[Tensor, " B"] | None = None
+    ) -> Float[Tensor, "B T d"]:
+        """The decoder's last layer, all places at once."""
+        x, rotation = self._embed(ids)
+        x = x + self._told(blur, len(memory))[:, None]
+        side, time = packing(len(ids), ids.shape[1], x.is_cuda), ids.shape[1]
+        before = torch.ones(1, time, time, dtype=torch.bool, device=ids.device).tril()
+        looks = torch.ones(1, time, memory.shape[1], dtype=torch.bool, device=ids.device)
+        masks = block_diagonal(before.expand(side, -1, -1), side), block_diagonal(looks.expand(side, -1, -1), side)
+        x, rotation = pack(x, side), None if rotation is None else rotation.repeat(1, side, 1)
+        memory = pack(memory, side)
+        for layer in self.decoder:
+            x = layer(x, rotation, masks[0], layer.remember(memory), masks[1])
+        return self.norm_decoder(x).view(*ids.shape, -1)
+
+    def _told(self, blur: Float[Tensor, " B"] | None, rows: int) -> Float[Tensor, "B d"]:
+        """What the decoder is told about the blur of each vector."""
+        if not self.objective.blur:
+            return self.embedding.weight.new_zeros(rows, self.config.dim)
+        if blur is None:
+            return self.blur[:1].expand(rows, -1)
+        levels = blur.new_tensor(BLURS)
+        upper = torch.searchsorted(levels, blur.clamp(1e-6, BLURS[-1]))
+        low, high = levels[upper - 1], levels[upper]
+        share = ((blur - low) / (high - low)).clamp(0, 1).to(self.blur.dtype)
+        return torch.lerp(self.blur[upper - 1], self.blur[upper], share[:, None])
+
+    def prepare(self, examples: dict[str, Any]) -> Batch:
+        """A batch from token sequences, boundaries included. `seeds` and `step`, in training, allow noise."""
+        batch = shifted(examples["text"], self.pad)
+        counts = batch.counts | ({"kl": batch.counts["loss"]} if self.objective.variational else {})  # nats per token
+        extra = {name: torch.as_tensor(examples[name]) for name in ("seeds", "step") if name in examples}
+        return Batch(batch.tensors | extra, counts)
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        objective, targets = self.objective, batch["targets"]
+        seeds = batch.tensors.get("seeds")
+        seen = targets != IGNORE
+        source = targets.clamp(min=0)
+        if seeds is not None and objective.hide:
+            source = source.masked_fill(chance.uniform(seeds, source.shape[1], 1) < objective.hide, UNKNOWN)
+        looked = seen
+        if seeds is not None and objective.drop:
+            looked = seen & (chance.uniform(seeds, source.shape[1], 2) >= objective.drop)
+            looked = looked | (looked.sum(1, keepdim=True) == 0) & seen  # at least something
+        read, blur, terms = self._read(source, looked), None, {}
+        z = self._normal(read[:, 0])
+        if objective.variational:
+            z, terms["kl"] = self._sampled(read, seeds, batch)
+        if seeds is not None and objective.blur:
+            draws = chance.uniform(seeds, 2, 3)
+            blur = objective.blur * draws[:, 0] ** 2 * (draws[:, 1] >= objective.sharp)
+            z = z + blur[:, None] * chance.gaussian(seeds, self.latent, 4)
+        hidden = self._write(self._memory(z), batch["inputs"], blur)
+        terms = next_token_terms(hidden, self.embedding.weight, batch, smoothing=objective.label_smoothing,
+                                 pad=self.pad) | terms  # fmt: skip
+        return terms, None
+
+    def _sampled(
+        self, read: Float[Tensor, "B 2 latent"], seeds: Tensor | None, batch: Batch
+    ) -> tuple[Float[Tensor, "B latent"], Term]:
+        """z ~ N(μ, σ²) in training and μ otherwise; KL(N(μ, σ²) || N(0, 1)), each entry's free bits left out."""
+        mean, log_variance = read[:, 0], read[:, 1].clamp(-10, 10)
+        kl = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance)
+        z, weight = mean, torch.ones(())
+        if seeds is not None:
+            z = mean + (0.5 * log_variance).exp() * chance.gaussian(seeds, self.latent, 5)
+            weight = (batch["step"] / max(1, self.objective.anneal)).clamp(max=1.0)
+        total = weight * self.objective.kl_weight * kl.clamp(min=self.objective.free_bits).sum()
+        return z, Term(total, batch.counts["kl"])
+
+    # ---- decoding ----------------------------------------------------------------------------------------
+
+    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+        """Begin sentences from vectors (`z`) or pictures (`picture`); `blur`, one for each, is how sure they are."""
+        memory = self.look(batch["picture"]) if "picture" in batch else self._memory(batch["z"])
+        rows = len(memory) * width
+        config, head = self.config, self.config.dim // self.config.heads
+        pairs = [torch.stack(layer.remember(memory), 1) for layer in self.decoder]
+        past = memory.new_empty(rows, config.layers, 2, config.heads, self.context, head)
+        told = self._told(batch.get("blur"), len(memory)).repeat_interleave(width, 0)
+        state = Cache({"past": past, "blur": told}, {"memory": torch.stack(pairs, 1)}, width)
+        return self.step(state, torch.full((rows,), END, device=memory.device))
+
+    def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+        """One token more in every row."""
+        past, memory, time = state.rows["past"], state.source["memory"], state.time
+        x, rotation = self._embed(tokens[:, None], time)
+        x = x + state.rows["blur"][:, None]
+        for number, layer in enumerate(self.decoder):
+            room, seen = past[:, number], memory[:, number]
+            x = layer(x, rotation, memory=(seen[:, 0], seen[:, 1]), past=(room[:, 0], room[:, 1]), time=time)
+        logits = linear(self.norm_decoder(x[:, 0]), self.embedding.weight)
+        return Step(logits, replace(state, time=time + 1))
+
+
+class AttentionPooling(nn.Module):
+    """The usual way to one vector: 16 trained queries look at A, and what they see is put side by side."""
+
+    def __init__(self, dim: int, vectors: int = 1) -> None:
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(16, dim) * dim**-0.5)
+        self.out = nn.Linear(16 * dim, vectors * dim)
+        self.vectors = vectors
+
+    def forward(self, A: Float[Tensor, "B T d"]) -> Float[Tensor, "B vectors d"]:
+        scores = (self.queries @ A.transpose(1, 2)).masked_fill((A == 0).all(2)[:, None], -math.inf)
+        return self.out((scores.softmax(2) @ A).flatten(1)).unflatten(1, (self.vectors, -1))
+
+
+class Straight(nn.Module):
+    """16 vectors from z by one matrix, without a picture between: the ablation."""
+
+    def __init__(self, latent: int, dim: int) -> None:
+        super().__init__()
+        self.out, self.norm = nn.Linear(latent, 16 * dim), nn.LayerNorm(dim)
+
+    def forward(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 16 d"]:
+        return self.norm(self.out(z).unflatten(1, (16, -1)))
+
+
+def _check(config: Config, objective: Objective) -> None:
+    head, odd = divmod(config.dim, config.heads)
+    if odd or (config.positions == "rotary" and head % 2):
+        raise LexigraphError(
+            f"model.dim = {config.dim} must be a multiple of model.heads = {config.heads}, and with rotary positions "
+            "of twice as many."
+        )
+    if config.side not in SIDES:
+        raise LexigraphError(f"model.side = {config.side} must be one of {', '.join(map(str, SIDES))}.")
+    if config.dim % 16:
+        raise LexigraphError(f"model.dim = {config.dim} must be a multiple of 16: channels are halved four times.")
+    if config.k not in (1, 2, 4, 8):
+        raise LexigraphError(f"model.k = {config.k} must be 1 (a vector), 2, 4 or 8 (a map).")
+    if objective.variational and objective.blur:
+        raise LexigraphError("objective.variational brings its own noise: set objective.blur to 0.")

@@ -1,0 +1,138 @@
+"""Convolutions between a vector and a picture: `Draw` paints it, `Look` reads it.
+
+    plain       as first described, with a norm after each convolution (without one it does not train):
+                draw   z → 2d → d/8 × 4 × 4 → conv 2d → n × (bilinear ×2, conv halving channels, norm, ReLU)
+                       → conv 3 → tanh
+                look   conv d/2ⁿ → n × (conv 2×2 stride 2 doubling channels, conv 3×3, norm, ReLU)
+                       → 16 vectors of size d
+    residual    the same pyramid, d channels at 4 × 4 and half as many at each doubling of the side, where every stage
+                is x + conv(f(conv(f(x)))), f = SiLU after a norm, so that the signal passes through all of them; the
+                finest maps, which cost the most memory, are left to few channels
+
+n = log2(side / 4): 4 for a side of 64. Every stage of a pyramid costs the same number of products, but one of twice
+the side has twice the numbers to read and write.
+
+Shapes: B pictures, C channels, s the side of a map, d width.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Form = Literal["residual", "plain"]
+Map = Float[Tensor, "B C s s"]
+
+
+class Norm(nn.GroupNorm):
+    """Over groups of channels and all places of one picture: nothing is shared between the pictures of a batch."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(max(1, min(8, channels // 4)), channels)
+
+    def forward(self, x: Map) -> Map:
+        if not torch.compiler.is_compiling():
+            return super().forward(x)
+        groups = x.unflatten(1, (self.num_groups, -1)).float()  # spelled out, the result stays in half precision
+        variance, mean = torch.var_mean(groups, (2, 3, 4), correction=0, keepdim=True)
+        normal = ((groups - mean) * (variance + self.eps).rsqrt()).flatten(1, 2)
+        return (normal * self.weight[:, None, None] + self.bias[:, None, None]).to(x.dtype)
+
+
+def conv3(inputs: int, outputs: int, padding: Literal["reflect", "zeros"] = "zeros") -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode=padding)
+
+
+class Residual(nn.Module):
+    """x + conv(f(conv(f(x)))) with f = SiLU(Norm(·))."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.norm_in, self.conv_in = Norm(channels), conv3(channels, channels)
+        self.norm_out, self.conv_out = Norm(channels), conv3(channels, channels)
+
+    def forward(self, x: Map) -> Map:
+        inside = self.conv_in(F.silu(self.norm_in(x)))
+        return x + self.conv_out(F.silu(self.norm_out(inside)))
+
+
+class Doubled(nn.Module):
+    """Twice the side, bilinear: each new value is 3/4 of the nearest old one and 1/4 of the next."""
+
+    def forward(self, x: Map) -> Float[Tensor, "B C s2 s2"]:
+        if not x.is_cuda and not torch.compiler.is_compiling():
+            return F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+        for axis in (2, 3):  # spelled out, its gradient needs no atomic sums: faster there, and the same each time
+            last = x.shape[axis] - 1
+            before = torch.cat([x.narrow(axis, 0, 1), x.narrow(axis, 0, last)], axis)
+            after = torch.cat([x.narrow(axis, 1, last), x.narrow(axis, last, 1)], axis)
+            x = torch.stack([0.75 * x + 0.25 * before, 0.75 * x + 0.25 * after], axis + 1).flatten(axis, axis + 1)
+        return x
+
+
+class Draw(nn.Module):
+    """A vector, or a map of C × k × k, as a picture in [-1, 1]."""
+
+    def __init__(self, form: Form, dim: int, latent: int, side: int, k: int = 1) -> None:
+        super().__init__()
+        self.first = 4 if k == 1 else k  # the side of the first map
+        doublings = (side // self.first).bit_length() - 1
+        given = latent // k**2 if k > 1 else dim // 8 if form == "plain" else dim
+        self.start = nn.Linear(latent, given * 16) if k == 1 else nn.Identity()
+        if form == "plain":
+            widths = [2 * dim >> n for n in range(doublings + 1)]
+            stages: list[nn.Module] = [PlainStage(given, widths[0])]
+            for a, b in pairwise(widths):
+                stages += [Doubled(), PlainStage(a, b)]
+            stages += [conv3(widths[-1], 3, "reflect")]
+        else:
+            widths = [dim >> n for n in range(doublings)]  # the last doubling is left to a few channels
+            stages = [nn.Identity() if k == 1 else nn.Conv2d(given, dim, 1), Residual(dim)]
+            for a, b in pairwise(widths):
+                stages += [nn.Conv2d(a, b, 1), Doubled(), Residual(b)]
+            stages += [Norm(widths[-1]), nn.SiLU(), conv3(widths[-1], 8), Doubled(), conv3(8, 3)]
+        self.stages = nn.Sequential(*stages)
+
+    def forward(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 3 side side"]:
+        x = self.stages(placed_last(self.start(z).view(len(z), -1, self.first, self.first)))
+        return x.to(torch.promote_types(x.dtype, torch.float32)).tanh()
+
+
+class Look(nn.Module):
+    """A picture as 16 vectors of size d, one for each of 4 × 4 places."""
+
+    def __init__(self, form: Form, dim: int, side: int) -> None:
+        super().__init__()
+        halvings = (side // 4).bit_length() - 1
+        widths = [dim >> n for n in range(halvings, -1, -1)]
+        if form == "plain":
+            stages: list[nn.Module] = [conv3(3, widths[0], "reflect")]
+            for a, b in pairwise(widths):
+                stages += [nn.Conv2d(a, b, 2, stride=2), PlainStage(b, b)]
+        else:
+            stages = [nn.Conv2d(3, widths[2], 4, stride=4), Residual(widths[2])]  # the first two halvings at once
+            for a, b in pairwise(widths[2:]):
+                stages += [nn.Conv2d(a, b, 2, stride=2), Residual(b)]
+        self.stages = nn.Sequential(*stages)
+        self.places = nn.Parameter(0.02 * torch.randn(16, dim))
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, picture: Float[Tensor, "B 3 side side"]) -> Float[Tensor, "B 16 d"]:
+        return self.norm(self.stages(placed_last(picture)).flatten(2).transpose(1, 2)) + self.places
+
+
+def placed_last(x: Map) -> Map:
+    """The same map with its channels last in memory, as the fast convolutions of a GPU want it."""
+    return x.contiguous(memory_format=torch.channels_last) if x.is_cuda else x
+
+
+class PlainStage(nn.Sequential):
+    """Convolution with mirrored edges, norm, ReLU."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(conv3(inputs, outputs, "reflect"), Norm(outputs), nn.ReLU())

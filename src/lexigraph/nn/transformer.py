@@ -1,0 +1,167 @@
+"""Layers of an encoder and of a decoder that looks at a memory (Vaswani et al. 2017, with the norm first).
+
+    encoder   x = x + Attention(Norm(x));                                           x = x + FFN(Norm(x))
+    decoder   x = x + Attention(Norm(x));  x = x + Attention(Norm(x), memory);      x = x + FFN(Norm(x))
+
+Positions are added to x before the first layer, or queries and keys are turned by them (`rotation`).
+
+Shapes: B batch, T time, S places of the memory, d width, H heads, D = d / H.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.nn.attention import attend
+from lexigraph.nn.feedforward import Activation, FeedForward
+from lexigraph.nn.linear import Linear
+
+KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the layers of one stack have in common."""
+
+    dim: int
+    heads: int
+    inner: int
+    activation: Activation = "gelu"
+    dropout: float = 0.0
+
+
+def turn(x: Float[Tensor, "B H T D"], rotation: Float[Tensor, "2 T D"] | None) -> Float[Tensor, "B H T D"]:
+    """Queries or keys turned by the angles of their places (see nn/positions.py)."""
+    if rotation is None:
+        return x
+    cos, sin = rotation.to(x.dtype)
+    left, right = x.chunk(2, -1)
+    return x * cos + torch.cat([-right, left], -1) * sin
+
+
+# Fused attention works on tiles of 64 places or more, of which a short sentence fills a few. So sentences are put
+# side by side in one row, and a mask keeps them apart; all else in a layer looks at single places and never notices.
+
+
+def packing(rows: int, time: int, wanted: bool) -> int:
+    """How many sentences of `time` places go into one row."""
+    if not wanted:
+        return 1
+    return next((side for side in (8, 4, 2) if side * time <= 96 and rows % side == 0), 1)
+
+
+def pack(x: Float[Tensor, "B T d"], side: int) -> Float[Tensor, "rows time d"]:
+    """`side` sentences to a row."""
+    return x.reshape(x.shape[0] // side, side * x.shape[1], x.shape[2])
+
+
+def block_diagonal(mask: Bool[Tensor, "B T S"], side: int) -> Bool[Tensor, "rows 1 time places"]:
+    """The masks of `side` sentences as one, in which nobody looks at a neighbour."""
+    batch, time, places = mask.shape
+    own = torch.eye(side, dtype=torch.bool, device=mask.device)[:, None, :, None]
+    blocks = mask.view(batch // side, side, time, 1, places) & own
+    return blocks.reshape(batch // side, 1, side * time, side * places)
+
+
+class SelfAttention(nn.Module):
+    """Every place looks at every other, as far as the mask allows."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads, self.dropout = shape.heads, shape.dropout
+        self.qkv = Linear(shape.dim, 3 * shape.dim)
+        self.out = Linear(shape.dim, shape.dim)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T d"],
+        rotation: Tensor | None,
+        mask: Bool[Tensor, "#B 1 T T"] | None = None,
+        past: KeyValue | None = None,
+        time: int = 0,
+    ) -> Float[Tensor, "B T d"]:
+        """`past` is room for keys and values, filled up to `time`; the new ones are written behind."""
+        batch, length, dim = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, dim // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        q, k = turn(q, rotation), turn(k, rotation)
+        if past is not None:
+            for room, new in zip(past, (k, v), strict=True):
+                room.narrow(2, time, length).copy_(new)
+            k, v = (room.narrow(2, 0, time + length) for room in past)
+        mixed = attend(q, k, v, mask=mask, dropout=self.dropout if self.training else 0.0)
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class CrossAttention(nn.Module):
+    """Every place looks at a memory, whose keys and values are computed once."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads, self.dropout = shape.heads, shape.dropout
+        self.query = Linear(shape.dim, shape.dim)
+        self.key_value = Linear(shape.dim, 2 * shape.dim)
+        self.out = Linear(shape.dim, shape.dim)
+
+    def remember(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
+        """Keys and values of a memory."""
+        batch, places, dim = memory.shape
+        both = self.key_value(memory).view(batch, places, 2, self.heads, dim // self.heads)
+        k, v = both.permute(2, 0, 3, 1, 4).unbind(0)
+        return k, v
+
+    def forward(
+        self, x: Float[Tensor, "B T d"], memory: KeyValue, mask: Bool[Tensor, "#B 1 T S"] | None = None
+    ) -> Float[Tensor, "B T d"]:
+        batch, length, dim = x.shape
+        q = self.query(x).view(batch, length, self.heads, dim // self.heads).transpose(1, 2)
+        mixed = attend(q, *memory, mask=mask, dropout=self.dropout if self.training else 0.0)
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class Layer(nn.Module):
+    """A layer of an encoder, or (`memory`) of a decoder."""
+
+    def __init__(self, shape: Shape, *, memory: bool = False) -> None:
+        super().__init__()
+        self.dropout = shape.dropout
+        self.norm_attention = nn.LayerNorm(shape.dim)
+        self.attention = SelfAttention(shape)
+        if memory:
+            self.norm_memory = nn.LayerNorm(shape.dim)
+            self.memory = CrossAttention(shape)
+        self.norm_feed_forward = nn.LayerNorm(shape.dim)
+        self.feed_forward = FeedForward(shape.dim, shape.inner, shape.activation)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T d"],
+        rotation: Tensor | None = None,
+        mask: Bool[Tensor, "#B 1 T T"] | None = None,
+        memory: KeyValue | None = None,
+        memory_mask: Bool[Tensor, "#B 1 T S"] | None = None,
+        past: KeyValue | None = None,
+        time: int = 0,
+    ) -> Float[Tensor, "B T d"]:
+        x = x + self._drop(self.attention(self.norm_attention(x), rotation, mask, past, time))
+        if memory is not None:
+            x = x + self._drop(self._look(self.norm_memory(x), memory, memory_mask))
+        return x + self._drop(self.feed_forward(self.norm_feed_forward(x)))
+
+    def remember(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
+        """This layer's keys and values of a memory."""
+        return self.memory.remember(memory)
+
+    def _look(self, x: Float[Tensor, "B T d"], memory: KeyValue, mask: Tensor | None) -> Float[Tensor, "B T d"]:
+        """In a search several rows share a memory: they look at it as so many places of one row."""
+        sentences = len(memory[0])
+        if len(x) == sentences:
+            return self.memory(x, memory, mask)
+        return self.memory(x.view(sentences, -1, x.shape[-1]), memory).view(x.shape)
+
+    def _drop(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
+        return F.dropout(x, self.dropout) if self.training and self.dropout else x
