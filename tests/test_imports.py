@@ -24,7 +24,7 @@ ORDER = (  # a module may import only from its own group and those before it
     {"textmodel", "latent"},
     {"evaluation", "views"},
     {"api"},
-    {"cli", "studio", "demonstration", "__main__"},
+    {"cli", "cli_options", "cli_space", "studio", "demonstration", "__main__"},
 )
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 FILES = {".".join(("lexigraph", *file.relative_to(ROOT).with_suffix("").parts)): file for file in ROOT.rglob("*.py")}

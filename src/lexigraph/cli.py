@@ -10,13 +10,31 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+from lexigraph.cli_options import (
+    Alpha,
+    AsJson,
+    Beam,
+    Device,
+    MaxNew,
+    PromptTokens,
+    RunArgument,
+    Texts,
+    first_process,
+    load_model,
+    print_json,
+    print_table,
+    read_texts,
+    say,
+    tell,
+)
+from lexigraph.cli_space import VERBS
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
 
 app = typer.Typer(
@@ -26,14 +44,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
-Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
-MaxNew = Annotated[int, typer.Option(min=1, help="At most so many new tokens.")]
-Beam = Annotated[int, typer.Option(min=1, help="Beam width.")]
-PromptTokens = Annotated[int, typer.Option(min=1, help="So many tokens are given, the rest is searched for.")]
-Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -81,7 +91,7 @@ def train(
         api.prepare(recipe, data, out, **common)
     else:
         api.train(recipe, data, out, resume=resume, **common)
-    if _first():
+    if first_process():
         print(out)
 
 
@@ -100,19 +110,18 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's 
         goal = tables.get("expected", {})
         score = f"{goal['metric']} {goal['value']:g} ± {goal['tolerance']:g}, {goal['data']}" if goal else ""
         rows.append((each, tables["about"], " ".join(system(tables["system"]).abilities), score))
-    _table(("recipe", "what it is", "what it can do", "expected score"), rows)
+    print_table(("recipe", "what it is", "what it can do", "expected score"), rows)
 
 
-@app.command(rich_help_panel="Training")
+@app.command(rich_help_panel="Runs")
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the run and the report go.")] = Path("demo"),
-    steps: Annotated[int, typer.Option(help="Training steps.")] = 400,
+    out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("demo"),
+    model: Annotated[str, typer.Option(help="A bundled model or a run that draws pictures.")] = "books",
 ) -> None:
-    """See it work: train a small gpt on the built-in corpus, generate, write an HTML report."""
+    """See the flagship work: sentences as pictures, blended, added and sampled; writes an HTML page."""
     from lexigraph import demonstration
 
-    page = demonstration.run(out, steps)
-    print(page)
+    print(f"\nThe page with pictures: {demonstration.run(out, model)}")
 
 
 # ---- text ------------------------------------------------------------------------------------------------------
@@ -132,11 +141,11 @@ def check(
     files = {name: find(path) for name, path in {"train": file, "valid": valid, "test": test}.items() if path}
     report = look(files)
     if as_json:
-        _print_json(report.to_dict())
+        print_json(report.to_dict())
         return
-    _table(("", ""), report.rows())
+    print_table(("", ""), report.rows())
     for warning in report.warnings:
-        _tell(f"! {warning}")
+        tell(f"! {warning}")
 
 
 @app.command(rich_help_panel="Text")
@@ -161,11 +170,11 @@ def tokenize(
             raise LexigraphError(f"{out} exists already: choose another --out.")
         tokenizer = Tokenizer.train(texts_of(str(model)), kind=kind, size=size)
         tokenizer.save(out)
-        _tell(f"{len(tokenizer):,} entries.")
+        tell(f"{len(tokenizer):,} entries.")
         print(out)
         return
     tokenizer = Tokenizer.load(model / "tokenizer.json" if model.is_dir() else model)
-    for text in _lines(texts):
+    for text in read_texts(texts):
         row = tokenizer.encode(text)
         print(*(row if ids else tokenizer.tokens(row)))
 
@@ -184,12 +193,12 @@ def info(run: RunArgument, as_json: AsJson = False) -> None:
     if opened.finished:
         facts["results"] = opened.json("results.json")
     if as_json:
-        _print_json(facts | {"recipe": opened.recipe().flat()})
+        print_json(facts | {"recipe": opened.recipe().flat()})
         return
     rows = [(key, str(value)) for key, value in facts.items() if key != "results" and value not in ("", {})]
     for split, scores in facts.get("results", {}).get("scores", {}).items():
         rows += [(f"{split} {name}", "  ".join(_metric(value))) for name, value in _metrics(scores)]
-    _table(("", ""), rows)
+    print_table(("", ""), rows)
 
 
 @app.command("eval", rich_help_panel="Runs")
@@ -224,15 +233,15 @@ def evaluate(
         return
     scores = api.evaluate(run, data, device=device)
     if as_json:
-        _print_json(scores)
+        print_json(scores)
         return
     baseline = scores.get("unigram_baseline", {})
     rows = [(name, *_metric(value), f"{baseline[name]:.4f}" if name in baseline else "")
             for name, value in _metrics(scores)]  # fmt: skip
-    _table(("metric", "value", "95 % interval", "token frequencies alone"), rows)
+    print_table(("metric", "value", "95 % interval", "token frequencies alone"), rows)
     if scores.get("unknown"):
-        _tell(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
-    _tell(scores["signature"])
+        tell(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
+    tell(scores["signature"])
 
 
 def _latent(
@@ -244,14 +253,14 @@ def _latent(
     from lexigraph.run import replacing
     from lexigraph.views import report
 
-    model = _load(run, device)
+    model = load_model(run, device)
     file = out or Path(model.path) / "latent.json"
     if not os.access(file.parent, os.W_OK):
         raise LexigraphError(
             f"{file.parent} is no folder that can be written to: say where the suite goes with --out."
         )
     results = suite.run(model, test=suite.test_sentences(data), domains=suite.read_domains(domain or []),
-                        judge=_load(judge, device) if judge else None, tell=_tell, **given)  # fmt: skip
+                        judge=load_model(judge, device) if judge else None, tell=tell, **given)  # fmt: skip
     found = tables.tables(results)
     sections: dict[str, str] = {}
     for table in found:
@@ -264,12 +273,12 @@ def _latent(
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     if as_json:
-        _print_json(results)
+        print_json(results)
         return
     for table in found:
         print(f"\n{table.title}")
-        _table(table.columns, table.rows)
-    _tell(f"Saved as {file} and {file.with_suffix('.html')}.")
+        print_table(table.columns, table.rows)
+    tell(f"Saved as {file} and {file.with_suffix('.html')}.")
 
 
 # ---- abilities -------------------------------------------------------------------------------------------------
@@ -290,11 +299,11 @@ def generate(
     device: Device = "auto",
 ) -> None:
     """Continue each prompt; `generate RUN ""` starts from nothing."""
-    model = _load(run, device)
-    starts = [prompt for prompt in _lines(prompts) for _ in range(count)]
+    model = load_model(run, device)
+    starts = [prompt for prompt in read_texts(prompts) for _ in range(count)]
     live = len(starts) == 1 and beam == 1 and sys.stdout.isatty()  # a person watches: show text as it comes
     texts = model.generate(starts, max_new=max_new, temperature=temperature, top_k=top_k, top_p=top_p, beam=beam,
-                           noise=noise, seed=seed, on_text=_say if live else None)  # fmt: skip
+                           noise=noise, seed=seed, on_text=say if live else None)  # fmt: skip
     print(*texts if not live else [""], sep="\n")
 
 
@@ -309,8 +318,8 @@ def complete(
     device: Device = "auto",
 ) -> None:
     """The most probable ways to finish each text: score (Σ log p / T^alpha), Σ log p, text."""
-    model = _load(run, device)
-    for prompt in _lines(prompts):
+    model = load_model(run, device)
+    for prompt in read_texts(prompts):
         for ending in model.complete(prompt, n_best=n_best, beam=beam, max_new=max_new, alpha=alpha):
             print(f"{ending.score:.4f}\t{ending.log_probability:.4f}\t{ending.text}")
 
@@ -323,8 +332,8 @@ def score(
     device: Device = "auto",
 ) -> None:
     """Natural-log probability of each text, its end included."""
-    model = _load(run, device)
-    lines = list(_lines(texts))
+    model = load_model(run, device)
+    lines = list(read_texts(texts))
     for text, value in zip(lines, model.score(lines, ended=not prefix), strict=True):
         print(f"{value:.4f}\t{text}")
 
@@ -338,8 +347,8 @@ def rank(
     device: Device = "auto",
 ) -> None:
     """The candidates by probability, the most probable first."""
-    model = _load(run, device)
-    for item in model.rank(list(_lines(candidates)), prompt=prompt, ended=not prefix):
+    model = load_model(run, device)
+    for item in model.rank(list(read_texts(candidates)), prompt=prompt, ended=not prefix):
         print(f"{item.log_probability:.4f}\t{item.text}")
 
 
@@ -358,15 +367,19 @@ def diagnose(
     """Whether errors belong to the search or to the model, for texts or a whole file."""
     from lexigraph.evaluation import search
 
-    model = _load(run, device)
+    model = load_model(run, device)
     if beams and not all(width.strip().isdigit() and int(width) for width in beams.split(",")):
         raise UsageError(f"--beams takes widths, as 1,2,5, not {beams!r}.")
-    lines = _longer(model, _lines(texts, data), prompt_tokens, limit)
+    lines = _longer(model, read_texts(texts, data), prompt_tokens, limit)
     report = model.diagnose(lines, prompt_tokens=prompt_tokens, beam=beam, alpha=alpha)
-    _table(("verdict", "texts", "share"), [(k, str(n), f"{report.shares[k]:.1%}") for k, n in report.counts.items()])
+    print_table(
+        ("verdict", "texts", "share"), [(k, str(n), f"{report.shares[k]:.1%}") for k, n in report.counts.items()]
+    )
     if beams:
         widths = [int(width) for width in beams.split(",")]
-        _table(search.BEAM_COLUMNS, search.beam_rows(model, lines, widths, prompt_tokens=prompt_tokens, alpha=alpha))
+        print_table(
+            search.BEAM_COLUMNS, search.beam_rows(model, lines, widths, prompt_tokens=prompt_tokens, alpha=alpha)
+        )
 
 
 @app.command(rich_help_panel="Abilities")
@@ -380,9 +393,9 @@ def compare_text(
     """Human, beam and sampled text side by side: repetition, variety and probability."""
     from lexigraph.evaluation import search
 
-    model = _load(run, device)
-    lines = _longer(model, _lines(None, data), prompt_tokens, limit)
-    _table(search.TEXT_COLUMNS, search.text_rows(model, lines, prompt_tokens=prompt_tokens))
+    model = load_model(run, device)
+    lines = _longer(model, read_texts(None, data), prompt_tokens, limit)
+    print_table(search.TEXT_COLUMNS, search.text_rows(model, lines, prompt_tokens=prompt_tokens))
 
 
 def _metrics(scores: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -395,27 +408,8 @@ def _metric(value: dict[str, Any]) -> tuple[str, str]:
     return f"{value['value']:.4f}", interval
 
 
-# ---- between people and verbs ----------------------------------------------------------------------------------
-
-
-def _load(run: Path, device: str) -> Any:
-    from lexigraph import api
-
-    return api.load(run, device)
-
-
-def _lines(texts: list[str] | None, file: str | None = None) -> Iterator[str]:
-    """Texts from the arguments, a file, or standard input, one a line."""
-    if texts:
-        yield from texts
-    elif file:
-        from lexigraph.text.corpus import texts_of
-
-        yield from texts_of(file)
-    else:
-        if sys.stdin.isatty():
-            _tell("Reading texts from standard input, one a line; end with Ctrl-D.")
-        yield from (line.rstrip("\n") for line in sys.stdin)
+for verb in VERBS:
+    app.command(rich_help_panel="Sentence spaces")(verb)
 
 
 def _longer(model: Any, texts: Iterator[str], tokens: int, limit: int) -> list[str]:
@@ -423,43 +417,10 @@ def _longer(model: Any, texts: Iterator[str], tokens: int, limit: int) -> list[s
     first = list(islice(texts, limit))
     kept = [text for text in first if len(model.tokenizer.encode(text)) > tokens]
     if len(kept) < len(first):
-        _tell(f"{len(first) - len(kept)} of {len(first)} texts have at most {tokens} tokens and are left out.")
+        tell(f"{len(first) - len(kept)} of {len(first)} texts have at most {tokens} tokens and are left out.")
     if not kept:
         raise LexigraphError("There is no text left to continue: give longer ones, or set --prompt-tokens lower.")
     return kept
-
-
-def _first() -> bool:
-    """Whether this is the first of several processes, which speaks for all."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def _tell(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
-
-
-def _say(text: str) -> None:
-    print(text, end="", flush=True)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """A table for people on a terminal, tab-separated lines for programs."""
-    if not sys.stdout.isatty():
-        for row in ([columns] if any(columns) else []) + list(rows):
-            print(*row, sep="\t")
-        return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*columns, show_header=any(columns), box=None, padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(*map(Text, row))  # as it is: a text may hold [brackets]
-    Console().print(table)
 
 
 def main() -> NoReturn:
@@ -467,17 +428,17 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     if debug:  # wherever it stands
         sys.argv.remove("--debug")
-    warnings.showwarning = lambda message, *_, **__: _tell(f"! {message}")
+    warnings.showwarning = lambda message, *_, **__: tell(f"! {message}")
     try:
         app(standalone_mode=True)
     except Interrupted as stopped:
-        if _first():
-            _tell(str(stopped))
+        if first_process():
+            tell(str(stopped))
         raise SystemExit(0) from None
     except LexigraphError as error:
         if debug:
             raise
-        _tell(f"lexigraph: {error}")
+        tell(f"lexigraph: {error}")
         raise SystemExit(2 if isinstance(error, UsageError) else 1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -487,6 +448,6 @@ def main() -> NoReturn:
     except OSError as error:  # a full disk, a folder that may not be written to
         if debug:
             raise
-        _tell(f"lexigraph: {error}")
+        tell(f"lexigraph: {error}")
         raise SystemExit(1) from None
     raise SystemExit(0)

@@ -1,94 +1,131 @@
-"""`lexigraph demo`: train a small language model on the built-in corpus, and show what it learned."""
+"""`lexigraph demo`: what the bundled model does with sentences, on the terminal and as a page with pictures."""
 
 from __future__ import annotations
 
-import sys
+import time
+import warnings
 from pathlib import Path
 
 from lexigraph import api
 from lexigraph.errors import LexigraphError
+from lexigraph.latent.pictures import as_data_uri
 from lexigraph.run import Run, remove, replacing
-from lexigraph.text.edits import agreement_items
 from lexigraph.textmodel import TextModel
 from lexigraph.views import report
 
-PROMPTS = ("She", "The old", "Did", "Please", "Yesterday the")
-SENTENCES = (
-    ("The key to the cabinets is old .", "The key to the cabinets are old ."),
-    ("She does not sing .", "She do not sings ."),
-    ("Did they open the door ?", "Did they opened the door ?"),
+MODEL = "books"
+SENTENCES = (  # none of them is from a book
+    "The rain had stopped, but nobody went outside.",
+    "Have you ever seen a lighthouse in winter?",
+    "My sister keeps three bees and a very small pony.",
+    "'Leave the door open,' said the captain, 'and sit down.'",
+    "She counted the coins twice before she answered him.",
+    "Tell me what you saw, and tell me slowly!",
+)
+BLEND = ("I have never been so happy in my life.", "The old house stood alone upon the hill.")
+SUMS = (
+    "She is tired. - He is tired. + He is here.",
+    "He was here. - He is here. + She is happy.",
+    "They were singing. - He was singing. + He was waiting at the door.",
+    "I will go. - I shall go. + I shall never forget you.",
 )
 
 
-def run(out: Path, steps: int, sentences: int = 40_000) -> Path:
-    """Train on so many sentences of the built-in corpus, generate, measure and write the report; returns its path."""
-    folder, page = out / "gpt", out / "report.html"
+def run(out: Path, model: str | Path = MODEL) -> Path:
+    """Reconstruct, blend, add and sample; print what comes out and write it to a page, whose path is returned."""
+    page = out / "report.html"
     if out.exists() and any(out.iterdir()) and not page.exists():
         raise LexigraphError(f"{out} is not empty and holds no demo: choose another --out.")
-    remove(page)
-    remove(folder)  # each demo starts from nothing
     out.mkdir(parents=True, exist_ok=True)
-    page.write_text("The demo is under way.")  # so that one that was stopped may be started again
-    changes = {"train.steps": steps, "train.tensorboard": False, "data.sentences": sentences}
-    changes["train.validate_every"] = max(1, steps // 8)
-    model = api.train("gpt", "grammar", folder, set=changes)
-    samples = model.generate([p for p in PROMPTS for _ in range(2)], max_new=30, temperature=0.8)
-    print("\nIt writes:", *(f"  {text}" for text in samples), sep="\n")
-    agreement = agreement_table(model)
-    print("\nSubject and verb agree (right form more probable):", file=sys.stdout)
-    for row in agreement:
-        print("  " + "  ".join(row))
+    begin = time.monotonic()
+    loaded = api.load(model, "cpu")
+    sections = {
+        "A sentence, its picture, and the sentence again": _reconstructions(loaded),
+        "From one sentence to another": _blend(loaded),
+        "Arithmetic": _sums(loaded),
+        "New sentences": _samples(loaded),
+        "How good it is": _scores(loaded, model),
+        "Go on": _further(model),
+    }
+    seconds = time.monotonic() - begin
+    lead = (
+        f"A sentence becomes {loaded.network.latent} numbers, the numbers a picture of "
+        f"{loaded.network.config.side} × {loaded.network.config.side} dots, and the picture the sentence again. All "
+        f"of this took {seconds:.0f} seconds on this computer."
+    )
+    remove(page)
     with replacing(page) as temporary:
-        temporary.write_text(_page(model, folder, samples, agreement), encoding="utf-8")
+        temporary.write_text(report.page("Sentences as pictures", lead, sections, _footer(loaded)), encoding="utf-8")
     return page
 
 
-def agreement_table(model: TextModel, count: int = 400) -> list[tuple[str, ...]]:
-    """How often the right verb form is the more probable one, by what stands between subject and verb."""
-    items = list(agreement_items(count, seed=1))
-    right = model.score([f"{item.prefix} {item.right}" for item in items], ended=False)
-    wrong = model.score([f"{item.prefix} {item.wrong}" for item in items], ended=False)
-    kinds = {
-        "nothing between": lambda item: item.distractors == 0,
-        "nouns of the same number between": lambda item: item.distractors and not item.attractor,
-        "a noun of the other number between": lambda item: item.attractor,
-    }
-    rows: list[tuple[str, ...]] = []
-    for name, belongs in kinds.items():
-        verdicts = [r > w for item, r, w in zip(items, right, wrong, strict=True) if belongs(item)]
-        if verdicts:
-            rows.append((name, f"{sum(verdicts) / len(verdicts):.0%}", f"of {len(verdicts)}"))
-    return rows
+def _reconstructions(model: TextModel) -> str:
+    z = model.encode(SENTENCES)
+    pictures, back = model.pictures(z), model.read(model.pictures(z))
+    print("\nA sentence, its picture, and the sentence again")
+    cards = []
+    for sentence, pixels, text in zip(SENTENCES, pictures, back, strict=True):
+        verdict = "read back exactly" if text == sentence else f"read as: {text}"
+        print(f"  {sentence}\n      {verdict}")
+        cards.append((as_data_uri(pixels, 2), f"{sentence} — {verdict}"))
+    return report.figures(cards, columns=3)
 
 
-def _page(model: TextModel, folder: Path, samples: list[str], agreement: list[tuple[str, ...]]) -> str:
-    results = Run.open(folder).json("results.json")
-    scores = results["scores"]["test"]
+def _blend(model: TextModel) -> str:
+    path, _ = model.path_between(*BLEND)
+    found = model.blend(*BLEND)
+    print("\nFrom one sentence to another", *(f"  {one}" for one in found), sep="\n")
+    cards = [(as_data_uri(p, 1), str(one)) for p, one in zip(model.pictures(path), found, strict=True)]
+    return "<p>Seven steps along a straight line between two vectors.</p>" + report.figures(cards, columns=7)
+
+
+def _sums(model: TextModel) -> str:
     rows = []
-    for name in ("nll", "perplexity", "bits_per_byte"):
-        interval = " – ".join(f"{bound:.3f}" for bound in scores[name]["interval"])
-        baseline = scores["unigram_baseline"].get(name)
-        alone = f"{baseline:.3f}" if baseline is not None else ""
-        rows.append((name.replace("_", " "), f"{scores[name]['value']:.3f}", interval, alone))
-    pairs = [(good, bad, *(f"{value:.1f}" for value in model.score([good, bad]))) for good, bad in SENTENCES]
-    parameters = sum(parameter.numel() for parameter in model.network.parameters())
-    return report.page(
-        "A language model in a minute",
-        f"A transformer of {parameters:,} parameters, trained on the built-in grammar for {results['steps']:,} steps "
-        f"in {results['seconds']:.0f} seconds.",
-        {
-            "Learning": report.loss_curve(folder / "log.jsonl"),
-            "What it writes": report.quotes(samples),
-            "How well it predicts unseen sentences": report.table(
-                ("metric", "value", "95 % interval", "token frequencies alone"), rows
-            ),
-            "Does the verb agree with its subject?": "<p>The share of items in which the right form of the verb is "
-            "the more probable one.</p>" + report.table(("between subject and verb", "right", ""), agreement),
-            "Which sentence does it prefer?": report.table(
-                ("sentence", "variant", "log p", "log p of the variant"), pairs
-            ),
-            "Go on": f"<p><code>lexigraph generate {folder} She</code> writes more; <code>lexigraph train gpt --data "
-            "my.txt --out runs/mine</code> does all this with your own text.</p>",
-        },
-        scores["signature"],
+    print("\nArithmetic")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for expression in SUMS:
+            answer = str(model.solve(expression)[0])
+            rows.append((expression, answer))
+            print(f"  {expression}\n      = {answer}")
+    return report.table(("what is added and taken away", "gives"), rows)
+
+
+def _samples(model: TextModel) -> str:
+    found = [str(one) for one in model.sample(8, seed=2)]
+    print("\nNew sentences", *(f"  {text}" for text in found), sep="\n")
+    return (
+        "<p>Vectors drawn at random from where the vectors of sentences lie, and read as sentences.</p>"
+        + report.quotes(found)
     )
+
+
+def _scores(model: TextModel, name: str | Path) -> str:
+    results = Run.open(name).json("results.json")
+    scores = results["scores"]["test"]
+    rows = [
+        (
+            "sentences written back exactly, in one pass",
+            f"{scores['exact']['value']:.1%}",
+            f"{scores['sentences']:,}",
+        ),
+        ("tokens right", f"{scores['accuracy']['value']:.2%}", f"{scores['tokens']:,}"),
+        ("KL to the smoothed target, nats per token", f"{scores['kl']['value']:.4f}", f"{scores['tokens']:,}"),
+    ]
+    return "<p>On books that it has never seen.</p>" + report.table(("", "", "measured on"), rows)
+
+
+def _further(model: str | Path) -> str:
+    commands = (
+        f'lexigraph blend {model} "He slept." "They sang." --strip strip.png',
+        f'lexigraph solve {model} "They were here. - He was here. + He was tired."',
+        f'lexigraph pictures {model} "Any sentence of yours." --out pictures',
+        f"lexigraph read {model} pictures/0000.png",
+        "lexigraph train picture --data my.txt --out runs/mine",
+    )
+    return "<pre>" + "\n".join(commands) + "</pre>"
+
+
+def _footer(model: TextModel) -> str:
+    scores = Run.open(model.path or "").json("results.json")["scores"]["test"]
+    return f"{scores['signature']}; fingerprint {model.fingerprint}"

@@ -64,8 +64,9 @@ class Train:
     batch_tokens: int = 4096  # tokens per step over all processes, padding included
     accumulate: int = 1  # micro-batches per step: the same result in less memory
     seed: int = 0
-    optimizer: Literal["sgd", "rmsprop", "adam", "adamw"] = "adamw"
+    optimizer: Literal["sgd", "rmsprop", "adam", "adamw", "muon"] = "adamw"
     lr: float = 1e-3
+    adam_share: float = 0.5  # muon: what is no matrix is trained by Adam, at this share of lr
     betas: tuple[float, float] = (0.9, 0.95)
     eps: float = 1e-8
     momentum: float = 0.0  # sgd (Nesterov) and rmsprop
@@ -78,6 +79,7 @@ class Train:
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"  # auto: bf16 on CUDA, else fp32
     device: str = "auto"  # auto: CUDA, then MPS, then CPU
     compile: bool = False  # torch.compile: slow to start, faster after
+    graphs: bool = False  # CUDA graphs: record the kernels of a pass once for each shape of batch, and replay them
     deterministic: bool = False  # bit-exact resume on CUDA too, a little slower
     parallel: Literal["ddp", "fully_shard"] = "ddp"  # under torchrun
     validate_every: int = 0  # steps; 0: ten times a run
@@ -122,6 +124,7 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "train.accumulate": (1, math.inf),
     "train.seed": (0, 2**48),
     "train.lr": (0, math.inf),
+    "train.adam_share": (0, math.inf),
     "train.betas": (0, 0.999999),
     "train.eps": (0, math.inf),
     "train.momentum": (0, 0.999999),

@@ -252,7 +252,7 @@ class TextModel:
 
     def decode(
         self,
-        z: Float[np.ndarray, "*n latent"],
+        z: np.ndarray,
         *,
         beam: int = 1,
         n_best: int = 1,
@@ -327,19 +327,28 @@ class TextModel:
             >>> [str(s) for s in model.blend("He slept .", "They sang .", steps=3)]        # doctest: +SKIP
             ['He slept .', 'They slept .', 'They sang .']
         """
+        path, matrix = self.path_between(*texts, steps=steps, weights=weights, how=how)
+        return self._best(path, beam, self._uncertainty(matrix) if blur is None else blur)
+
+    def path_between(
+        self,
+        *texts: str,
+        steps: int = 7,
+        weights: Sequence[Sequence[float]] | np.ndarray | None = None,
+        how: str = "linear",
+    ) -> tuple[Float[np.ndarray, "steps latent"], Float[np.ndarray, "steps texts"]]:
+        """The vectors that `blend` decodes, and their weights."""
         self._require("blend")
         if len(texts) < 2:
             raise UsageError("Blending takes at least two texts.")
+        if weights is None and len(texts) > 3:
+            raise UsageError("Steps lead between two texts or in the triangle of three: give weights for more.")
         if weights is None:
             weights = steps_between(steps) if len(texts) == 2 else triangle(steps)
         matrix = np.asarray(weights, np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != len(texts):
             raise UsageError(f"Weights are rows of {len(texts)} numbers, one for each text.")
-        points = self.encode(texts)
-        path = blend(points, matrix, how)
-        if blur is None:
-            return self._best(path, beam, self._uncertainty(matrix))
-        return self._best(path, beam, blur)
+        return blend(self.encode(texts), matrix, how), matrix
 
     def solve(self, expression: str, *, beam: int = 1, n_best: int = 1, blur: float | None = None) -> list[Scored]:
         """Vector arithmetic, written as a person would: `They ran . - He ran . + He sings .`

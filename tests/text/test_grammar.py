@@ -11,7 +11,7 @@ import pytest
 from lexigraph.errors import UsageError
 from lexigraph.text import lexicon
 from lexigraph.text.constructions import CONSTRUCTIONS, clauses, sentences, split_of
-from lexigraph.text.edits import EDITS, agreement_items, edit_pairs, edit_quadruples
+from lexigraph.text.edits import EDITS, agreement_items, edit_pairs, edit_quadruples, surface_change
 from lexigraph.text.grammar import HE, IT, SHE, THEY, WE, WHO, YOU, Clause, I, NounPhrase, Pair, realise, sound
 from lexigraph.text.lexicon import DETERMINER, NOUN, TIME, VERB, frame_of
 
@@ -389,6 +389,16 @@ def test_quadruples_are_the_same_edit_of_two_sentences():
                 assert after.split(" ")[0] == pronouns["He"]
             changed = [pair for pair in zip(before.split(), after.split(), strict=True) if pair[0] != pair[1]]
             assert set(changed) <= {("He", "She"), ("he", "she")}
+
+
+@pytest.mark.parametrize("family", ["he-they", "present-past", "not-auxiliary", "ask-auxiliary", "fronting"])
+def test_parallel_quadruples_change_the_same_words_at_the_same_places(family):
+    for a_x, b_x, a_y, b_y in edit_quadruples(family, 20, seed=2, split="test", parallel=True):
+        assert (a_x, b_x) != (a_y, b_y)
+        assert surface_change(a_x, b_x) == surface_change(a_y, b_y)
+        for place, _, words, _ in surface_change(a_x, b_x):
+            for text in (a_x, a_y):
+                assert text.casefold().split()[place : place + len(words.split())] == words.split()
 
 
 # --- Agreement items ---------------------------------------------------------------------------------------

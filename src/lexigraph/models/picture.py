@@ -7,8 +7,9 @@
     p(w_t | w_<t, picture) = decoder(<eos> w_1 … w_{t-1}; M)        transformer, looks back and at M
     loss = Σ_t KL(smoothed target || p) / tokens
 
-Two forms share these lines: `plain` is the one first described, with normalisation layers; `residual` lets the signal
-pass. z then lies on a sphere, which makes distances comparable and arithmetic scale-free.
+Three forms share these lines (nn/picture.py): `plain` is the one first described, with normalisation layers;
+`residual` lets the signal pass; `basis` draws by a sum of trained pictures. z lies on a sphere, which makes distances
+comparable and arithmetic free of scale.
 
 Blur. Some of the sentences are trained with noise on the vector, z + b ε, and the decoder is told b. So it learns at
 once to copy (b = 0), to guess a likely sentence near an uncertain vector (b about 1) and to write freely (b large);
@@ -50,7 +51,7 @@ UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and th
 
 @dataclass(frozen=True)
 class Config:
-    form: Form = "residual"
+    form: Form = "basis"
     layers: int = 6  # on each side
     heads: int = 8
     dim: int = 256
@@ -91,8 +92,8 @@ class PictureAutoencoder(nn.Module):
     """The network. `encode`, `draw`, `look` and the stepper are its four halves."""
 
     remembers = False
-    regions = (Layer, Draw, Look)  # what is compiled, each kind once: the whole would take minutes
     table: Tensor  # of positions
+    levels: Tensor  # BLURS
 
     def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
         super().__init__()
@@ -101,6 +102,8 @@ class PictureAutoencoder(nn.Module):
         dim, head = config.dim, config.dim // config.heads
         self.latent = dim * config.k**2
         self.draws = config.head == "picture"
+        # what is compiled, each kind once: the whole would take minutes, and a basis has nothing to gain
+        self.regions = (Layer,) if config.form == "basis" else (Layer, Draw, Look)
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
         self.embedding = nn.Embedding(vocabulary, dim)  # of encoder, decoder and output alike
         fixed = rotary(config.context, head) if config.positions == "rotary" else sinusoidal(config.context, dim)
@@ -109,7 +112,9 @@ class PictureAutoencoder(nn.Module):
         self.norm_encoder = nn.LayerNorm(dim)
         outputs = 2 if objective.variational else 1  # mean and log variance
         pool = GramPooling if config.pooling == "gram" else AttentionPooling
-        self.pool = pool(dim, outputs * config.k**2)
+        self.pool: Any = pool(dim, outputs * config.k**2)
+        if objective.variational and isinstance(self.pool, GramPooling):
+            self.pool.weight.data[config.k**2 :].mul_(0.1)  # log variances begin near 0
         if self.draws:
             self.painter = Draw(config.form, dim, self.latent, config.side, config.k)
             self.look: nn.Module = Look(config.form, dim, config.side)
@@ -117,6 +122,7 @@ class PictureAutoencoder(nn.Module):
             self.look = Straight(self.latent, dim)
         if objective.blur:
             self.blur = nn.Parameter(0.02 * torch.randn(len(BLURS), dim))
+            self.register_buffer("levels", torch.tensor(BLURS), persistent=False)
         self.decoder: Any = nn.ModuleList(Layer(shape, memory=True) for _ in range(config.layers))
         self.norm_decoder = nn.LayerNorm(dim)
         self.apply(self._initialise)
@@ -216,9 +222,8 @@ class PictureAutoencoder(nn.Module):
             return self.embedding.weight.new_zeros(rows, self.config.dim)
         if blur is None:
             return self.blur[:1].expand(rows, -1)
-        levels = blur.new_tensor(BLURS)
-        upper = torch.searchsorted(levels, blur.clamp(1e-6, BLURS[-1]))
-        low, high = levels[upper - 1], levels[upper]
+        upper = torch.searchsorted(self.levels, blur.to(self.levels.dtype).clamp(1e-6, BLURS[-1]))
+        low, high = self.levels[upper - 1], self.levels[upper]
         share = ((blur - low) / (high - low)).clamp(0, 1).to(self.blur.dtype)
         return torch.lerp(self.blur[upper - 1], self.blur[upper], share[:, None])
 

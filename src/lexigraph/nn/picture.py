@@ -5,9 +5,13 @@
                        → conv 3 → tanh
                 look   conv d/2ⁿ → n × (conv 2×2 stride 2 doubling channels, conv 3×3, norm, ReLU)
                        → 16 vectors of size d
-    residual    the same pyramid, d channels at 4 × 4 and half as many at each doubling of the side, where every stage
-                is x + conv(f(conv(f(x)))), f = SiLU after a norm, so that the signal passes through all of them; the
-                finest maps, which cost the most memory, are left to few channels
+    residual    the same pyramid, d channels at 4 × 4 and half as many at each doubling of the side, where each stage
+                is x + conv(f(conv(f(x)))), f = SiLU after a norm, so that the signal passes through all of them;
+                the finest maps, which cost the most memory, are left to few channels
+    basis       picture = tanh(Σ_i z_i · P_i): every number of z has a picture of its own, trained at half the side
+                and smoothed to the full one; look is linear in the picture, in patches. A pyramid of bilinear
+                doublings starts from 4 × 4 places, and all finer detail must be invented by convolutions, which are
+                slow to learn it; here nothing stands between z and the decoder but one squashing.
 
 n = log2(side / 4): 4 for a side of 64. Every stage of a pyramid costs the same number of products, but one of twice
 the side has twice the numbers to read and write.
@@ -25,7 +29,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Form = Literal["residual", "plain"]
+Form = Literal["basis", "residual", "plain"]
 Map = Float[Tensor, "B C s s"]
 
 
@@ -80,8 +84,12 @@ class Draw(nn.Module):
 
     def __init__(self, form: Form, dim: int, latent: int, side: int, k: int = 1) -> None:
         super().__init__()
-        self.first = 4 if k == 1 else k  # the side of the first map
+        self.first = side // 8 if form == "basis" else 4 if k == 1 else k  # the side of the first map
         doublings = (side // self.first).bit_length() - 1
+        if form == "basis":
+            self.start: nn.Module = scaled(nn.Linear(latent, 48 * self.first**2), 0.7)
+            self.stages = nn.Sequential(nn.PixelShuffle(4), Doubled())
+            return
         given = latent // k**2 if k > 1 else dim // 8 if form == "plain" else dim
         self.start = nn.Linear(latent, given * 16) if k == 1 else nn.Identity()
         if form == "plain":
@@ -110,8 +118,11 @@ class Look(nn.Module):
         super().__init__()
         halvings = (side // 4).bit_length() - 1
         widths = [dim >> n for n in range(halvings, -1, -1)]
-        if form == "plain":
-            stages: list[nn.Module] = [conv3(3, widths[0], "reflect")]
+        if form == "basis":
+            patches = scaled(nn.Conv2d(3, 64, 4, stride=4))
+            stages: list[nn.Module] = [patches, scaled(nn.Conv2d(64, dim, side // 16, stride=side // 16))]
+        elif form == "plain":
+            stages = [conv3(3, widths[0], "reflect")]
             for a, b in pairwise(widths):
                 stages += [nn.Conv2d(a, b, 2, stride=2), PlainStage(b, b)]
         else:
@@ -124,6 +135,14 @@ class Look(nn.Module):
 
     def forward(self, picture: Float[Tensor, "B 3 side side"]) -> Float[Tensor, "B 16 d"]:
         return self.norm(self.stages(placed_last(picture)).flatten(2).transpose(1, 2)) + self.places
+
+
+def scaled(layer: nn.Linear | nn.Conv2d, gain: float = 1.0) -> nn.Linear | nn.Conv2d:
+    """The layer with weights that keep the size of what passes, times `gain`, and without offsets at first."""
+    nn.init.normal_(layer.weight, std=gain * layer.weight[0].numel() ** -0.5)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+    return layer
 
 
 def placed_last(x: Map) -> Map:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from itertools import islice
 from random import Random
 from typing import Any
@@ -151,12 +152,41 @@ def edit_pairs(family: str, count: int | None, seed: int = 0, split: str | None 
 
 
 def edit_quadruples(
-    family: str, count: int, seed: int = 0, split: str | None = None
+    family: str, count: int, seed: int = 0, split: str | None = None, *, parallel: bool = False
 ) -> Iterator[tuple[str, str, str, str]]:
-    """`count` times the same edit of two different sentences x and y: (a(x), b(x), a(y), b(y))."""
+    """`count` times the same edit of two different sentences x and y: (a(x), b(x), a(y), b(y)).
+
+    parallel: in both, the edit changes the same words at the same places, as analogies usually do: `He is tired . She
+    is tired .` goes with `He was asked to sing . She was asked to sing .` and not with `Did he sing ? Did she sing ?`.
+    """
     pairs = edit_pairs(family, None, seed, split)
+    if parallel:
+        return islice(_parallel(pairs), count)
     different = (first + second for first, second in zip(pairs, pairs, strict=False) if first != second)
     return islice(different, count)
+
+
+def _parallel(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
+    """Each pair with the next different one of the same change."""
+    waiting: dict[tuple[Any, ...], tuple[str, str]] = {}
+    for pair in pairs:
+        change = surface_change(*pair)
+        other = waiting.pop(change, pair)
+        if other == pair:
+            waiting[change] = pair
+        else:
+            yield other + pair
+
+
+def surface_change(before: str, after: str) -> tuple[tuple[int, int, str, str], ...]:
+    """Which words give way to which, and where: place before and after, words before and after.
+
+    >>> surface_change("He is here .", "Is he here ?")
+    ((0, 0, '', 'is'), (1, 2, 'is', ''), (3, 3, '.', '?'))
+    """
+    old, new = before.casefold().split(), after.casefold().split()
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return tuple((i, k, " ".join(old[i:j]), " ".join(new[k:m])) for tag, i, j, k, m in steps if tag != "equal")
 
 
 # --- Agreement across intervening nouns --------------------------------------------------------------------

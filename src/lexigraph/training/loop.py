@@ -11,7 +11,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +28,7 @@ from lexigraph.text.batches import Buckets, Plan, Spans, share
 from lexigraph.training import checkpoint
 from lexigraph.training.checkpoint import Progress
 from lexigraph.training.distribution import World, parallelise, synchronising
+from lexigraph.training.graphs import Recorder
 from lexigraph.training.progress import Log, Reporter, peak_memory
 from lexigraph.training.schedules import optimizer as make_optimizer
 from lexigraph.training.schedules import rate
@@ -57,6 +58,8 @@ class Training:
             raise LexigraphError(
                 "This loss compares the rows of a batch with each other: train.accumulate must be 1."
             )
+        if settings.optimizer == "muon" and world.size > 1 and settings.parallel == "fully_shard":
+            raise UsageError("Muon needs whole matrices: set train.parallel=ddp, or another train.optimizer.")
         self.network.to(world.device)
         if world.device.type == "cuda":  # weights of convolutions as their fast kernels want them
             self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -67,6 +70,7 @@ class Training:
         self.precision = precision(settings.precision, world.device)
         self.scaler = torch.amp.GradScaler(world.device.type, enabled=self.precision is torch.float16)
         self.compiled = self._compiled() if settings.compile else self.module
+        self.recorder = self._recorder() if settings.graphs else None
 
     def _compiled(self) -> Any:
         """The loss compiled as a whole, or only those parts of the network that it names as `regions`."""
@@ -79,6 +83,23 @@ class Training:
                 module.compile(dynamic=many_shapes)
         return self.module
 
+    def _recorder(self) -> Recorder:
+        """Records and replays passes, where that can be done."""
+        scaled = self.precision is torch.float16
+        if self.world.device.type != "cuda" or self.world.size > 1 or self.settings.accumulate > 1 or scaled:
+            raise UsageError("train.graphs needs one process on CUDA, train.accumulate = 1 and no fp16.")
+        if getattr(self.network, "remembers", False):
+            raise UsageError("train.graphs cannot be used with a system that carries memory from batch to batch.")
+
+        def run(tensors: dict[str, Tensor], counts: dict[str, Tensor]) -> Tensor:
+            with self._autocast():
+                terms, _ = self.compiled(tensors, list(counts), None)
+                loss = value(terms, counts)
+                loss.backward()
+            return loss.detach()
+
+        return Recorder(run, [p for p in self.network.parameters() if p.requires_grad])
+
     def step(self) -> dict[str, Tensor]:
         """One optimizer step on the next global batch; its loss and gradient norm, still on the device."""
         settings, world, index = self.settings, self.world, self.progress.step
@@ -89,7 +110,25 @@ class Training:
         summed = world.summed([sum(b.counts[n] * m for b, m in zip(batches, mine, strict=True)) for n in names])
         counts = dict(zip(names, summed, strict=True))
         for group in self.optimizer.param_groups:
-            group["lr"] = rate(index + 1, self.steps, settings)
+            group["lr"] = rate(index + 1, self.steps, settings) * group.get("share", 1.0)
+        loss = self._pass(batches, mine, names, counts)
+        self.scaler.unscale_(self.optimizer)
+        limit = settings.clip or math.inf
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit, error_if_nonfinite=False)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        if self.recorder is None:
+            self.optimizer.zero_grad(set_to_none=True)
+        self.progress.step += 1
+        return {"loss": loss, "gradient_norm": norm, "tokens": torch.tensor(float(next(iter(summed))))}
+
+    def _pass(
+        self, batches: Sequence[Batch], mine: Sequence[float], names: list[str], counts: dict[str, float]
+    ) -> Tensor:
+        """The loss of the micro-batches, with its gradients left in the parameters."""
+        world = self.world
+        if self.recorder is not None:
+            return self.recorder(batches[0].to(world.device).tensors, counts)
         loss = torch.zeros((), device=world.device)
         for number, (batch, weight) in enumerate(zip(batches, mine, strict=True)):
             with synchronising(self.module, number == len(batches) - 1), self._autocast():
@@ -98,14 +137,7 @@ class Training:
                 part = value(terms, counts) * weight
                 self.scaler.scale(part * world.size).backward()
             loss += part.detach()
-        self.scaler.unscale_(self.optimizer)
-        limit = settings.clip or math.inf
-        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit, error_if_nonfinite=False)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.progress.step += 1
-        return {"loss": loss, "gradient_norm": norm, "tokens": torch.tensor(float(next(iter(summed))))}
+        return loss
 
     def _micro_batches(self, index: int) -> tuple[list[Batch], list[float]]:
         """This process's slices of the global batch. One without rows stands in with weight 0: it takes part in

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from lexigraph.recipe import Train
+from lexigraph.training.muon import Muon, matrices
 
 
 def rate(step: int, steps: int, settings: Train) -> float:
@@ -38,6 +39,16 @@ def rate(step: int, steps: int, settings: Train) -> float:
 def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.optim.Optimizer:
     """The optimizer of the recipe. Weight decay falls on matrices; biases and norms are left free."""
     trained = [p for p in network.parameters() if p.requires_grad]
+    first, second = settings.betas
+    if settings.optimizer == "muon":
+        own = matrices(network)
+        chosen = [p for p in trained if id(p) in own]
+        rest = [p for p in trained if id(p) not in own]
+        groups = [
+            {"params": chosen, "matrices": True, "weight_decay": settings.weight_decay, "share": 1.0},
+            {"params": rest, "matrices": False, "weight_decay": 0.0, "share": settings.adam_share},
+        ]
+        return Muon(groups, lr=settings.lr, betas=(first, second), eps=settings.eps, fused=fused or None)
     groups = [
         {"params": [p for p in trained if p.dim() >= 2], "weight_decay": settings.weight_decay},
         {"params": [p for p in trained if p.dim() < 2], "weight_decay": 0.0},
@@ -49,5 +60,4 @@ def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.opti
     if settings.optimizer == "rmsprop":
         return torch.optim.RMSprop(groups, lr=settings.lr, eps=settings.eps, momentum=settings.momentum)
     kind = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
-    first, second = settings.betas
     return kind(groups, lr=settings.lr, betas=(first, second), eps=settings.eps, fused=fused or None)

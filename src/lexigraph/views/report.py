@@ -19,6 +19,11 @@ table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-n
 th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid {FAINT}; vertical-align: top; }}
 th {{ font-weight: 600; }} svg {{ width: 100%; height: auto; }}
 blockquote {{ margin: .35rem 0; padding-left: .9rem; border-left: 3px solid {ACCENT}; white-space: pre-wrap; }}
+.figures {{ display: grid; gap: .9rem; }} figure {{ margin: 0; min-width: 0; }}
+figure img {{ width: 100%; image-rendering: pixelated; border-radius: 3px; display: block; }}
+figcaption {{ font-size: .85rem; line-height: 1.35; margin-top: .35rem; overflow-wrap: anywhere; }}
+pre {{ overflow-x: auto; }}
+@media (max-width: 34rem) {{ .figures {{ grid-template-columns: repeat(2, 1fr) !important; }} }}
 code, pre {{ font: .88em/1.5 ui-monospace, Menlo, Consolas, monospace; }}
 footer {{ margin-top: 3rem; color: #7b8794; font-size: .85rem; overflow-wrap: anywhere; }}
 """
@@ -45,6 +50,15 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def quotes(texts: Sequence[str]) -> str:
     """Texts, one under the other."""
     return "\n".join(f"<blockquote>{html.escape(text)}</blockquote>" for text in texts)
+
+
+def figures(pictures: Sequence[tuple[str, str]], columns: int) -> str:
+    """Pictures (as data URIs) with their captions, so many in a row."""
+    cards = "".join(
+        f'<figure><img src="{uri}" alt=""><figcaption>{html.escape(caption)}</figcaption></figure>'
+        for uri, caption in pictures
+    )
+    return f'<div class="figures" style="grid-template-columns: repeat({columns}, 1fr)">{cards}</div>'
 
 
 def loss_curve(log: Path) -> str:

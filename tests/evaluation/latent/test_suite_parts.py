@@ -121,7 +121,7 @@ def test_broad_bars_survive_every_damage_and_thin_ones_do_not():
 
 @cache
 def family_pairs(family: str, count: int) -> list[tuple[str, str]]:
-    four = list(edit_quadruples(family, count, 0, "test"))
+    four = [q for way in (True, False) for q in edit_quadruples(family, count, 0, "test", parallel=way)]
     return [pair for a, b, c, d in four for pair in ((a, b), (c, d))] + list(edit_pairs(family, 50, 0, "train"))
 
 
@@ -133,7 +133,7 @@ def test_vectors_that_add_up_pass_every_test():
     model = Adder(family_pairs("he-she", 20))
     found = arithmetic(model, 20, families=["he-she"])
     for figures in (found["families"]["he-she"], found["groups"]["pronoun"]):
-        for way in ("success", "if_reconstructed", "reconstructed", "reverse", "mean_difference"):
+        for way in ("success", "if_reconstructed", "reconstructed", "reverse", "mean_difference", "any_two"):
             assert figures[way]["value"] == 1, way
         assert figures["strength 0.75"]["value"] == figures["strength 1.25"]["value"] == 1  # nearest is still b(y)
         assert figures["success"]["rows"] == 20

@@ -2,7 +2,9 @@
 
     z(b, x) − z(a, x) + z(a, y)  →  b(y)            a, b: before and after an edit; x, y: two sentences
 
-success               over all quadruples (a(x), b(x), a(y), b(y)) of the held-out split
+success               over all parallel quadruples (a(x), b(x), a(y), b(y)) of the held-out split, in which the edit
+                      changes the same words at the same places of x and y
+any_two               over quadruples of any two sentences, in which the edit may take other words at other places
 if_reconstructed      over those whose four sentences come back from their own vectors (decoded without blur)
 strength s            z(a, y) + s · difference
 reverse               z(b, y) − difference  →  a(y)
@@ -92,7 +94,7 @@ def outcomes(
     model: TextModel, family: str, count: int, blur: float, seed: int, spaced: bool, training: int
 ) -> tuple[dict[str, np.ndarray], int]:
     """1 or 0 for every quadruple and every way to use it, and how many quadruples the model cannot hold."""
-    drawn = edit_quadruples(family, count, seed, split="test")
+    drawn = edit_quadruples(family, count, seed, split="test", parallel=True)
     quadruples, kept, skipped = whole(model, [tuple(spelled(text, spaced) for text in four) for four in drawn])
     n = len(quadruples)
     z = vectors(model, kept)
@@ -110,7 +112,17 @@ def outcomes(
     names = [*(f"strength {strength:g}" for strength in STRENGTHS), "reverse", "mean_difference"]
     result = {name: same(found[i * n : (i + 1) * n], goals[i]) for i, name in enumerate(names)}
     back = same(written(model, z), kept.wanted).reshape(n, 4)
-    return result | {"reconstructed": back.min(1, initial=1.0)}, skipped
+    free = any_two(model, family, count, blur, seed, spaced)
+    return result | {"reconstructed": back.min(1, initial=1.0), "any_two": free}, skipped
+
+
+def any_two(model: TextModel, family: str, count: int, blur: float, seed: int, spaced: bool) -> np.ndarray:
+    """1 or 0 for every quadruple of two sentences that need not be parallel."""
+    drawn = edit_quadruples(family, count, seed, split="test")
+    quadruples, kept, _ = whole(model, [tuple(spelled(text, spaced) for text in four) for four in drawn])
+    z = vectors(model, kept)
+    parts = z.reshape(len(quadruples), 4, z.shape[1])
+    return same(written(model, parts[:, 1] - parts[:, 0] + parts[:, 2], blur=blur), kept.wanted[3::4])
 
 
 def _figures(rows: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""Make a bundled model from a run: weights in 8 bits, mixture in 16, results and card; and say what it costs.
+
+    python benchmarks/bundle.py RUN NAME --test FILE [--sentences 2000]
+
+Prints exact match before and after on the first sentences of the test file, and the size of the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+
+import lexigraph
+from lexigraph.run import BUNDLED, Run, replacing
+from lexigraph.text.corpus import texts_of
+from lexigraph.textmodel import MIXTURE
+from lexigraph.training.checkpoint import compacted
+
+
+def exact(folder: str | Path, texts: list[str]) -> float:
+    model = lexigraph.load(folder)
+    return sum(a == b for a, b in zip(model.decode(model.encode(texts)), texts, strict=True)) / len(texts)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("run", type=Path)
+    arguments.add_argument("name")
+    arguments.add_argument("--test", required=True)
+    arguments.add_argument("--sentences", type=int, default=2000)
+    given = arguments.parse_args()
+    run = Run.open(given.run)
+    model = lexigraph.load(given.run)
+    fitting = (text for text in texts_of(given.test) if len(model.tokenizer.encode(text)) < model.network.context)
+    texts = [text for text, _ in zip(fitting, range(given.sentences), strict=False)]
+    target = BUNDLED / given.name
+    target.parent.mkdir(exist_ok=True)
+    card = (target / "CARD.md").read_text() if (target / "CARD.md").exists() else ""
+    with replacing(target) as folder:
+        folder.mkdir()
+        for name in ("config.json", "recipe.toml", "tokenizer.json", "results.json", "unigrams.npy"):
+            shutil.copy(run.path / name, folder / name)
+        save_file(compacted(load_file(run.path / "model.safetensors")), folder / "model.safetensors")
+        (folder / "model.safetensors").chmod(0o644)
+        model.mixture.save(folder / MIXTURE, half=True)
+        if card:
+            (folder / "CARD.md").write_text(card)
+    before, after = exact(given.run, texts), exact(target, texts)
+    size = sum(file.stat().st_size for file in target.iterdir()) / 1e6
+    print(
+        json.dumps({"sentences": len(texts), "exact": before, "exact in 8 bits": after, "megabytes": round(size, 2)})
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""What the verbs of the command line have in common: their arguments and options, and how text comes and goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
+Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
+MaxNew = Annotated[int, typer.Option(min=1, help="At most so many new tokens.")]
+Beam = Annotated[int, typer.Option(min=1, help="Beam width.")]
+PromptTokens = Annotated[int, typer.Option(min=1, help="So many tokens are given, the rest is searched for.")]
+Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
+
+
+def load_model(run: Path, device: str) -> Any:
+    from lexigraph import api
+
+    return api.load(run, device)
+
+
+def read_texts(texts: list[str] | None, file: str | None = None) -> Iterator[str]:
+    """Texts from the arguments, a file, or standard input, one a line."""
+    if texts:
+        yield from texts
+    elif file:
+        from lexigraph.text.corpus import texts_of
+
+        yield from texts_of(file)
+    else:
+        if sys.stdin.isatty():
+            tell("Reading texts from standard input, one a line; end with Ctrl-D.")
+        yield from (line.rstrip("\n") for line in sys.stdin)
+
+
+def first_process() -> bool:
+    """Whether this is the first of several processes, which speaks for all."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
+
+
+def say(text: str) -> None:
+    print(text, end="", flush=True)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """A table for people on a terminal, tab-separated lines for programs."""
+    if not sys.stdout.isatty():
+        for row in ([columns] if any(columns) else []) + list(rows):
+            print(*row, sep="\t")
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, show_header=any(columns), box=None, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*map(Text, row))  # as it is: a text may hold [brackets]
+    Console().print(table)

@@ -1,0 +1,163 @@
+"""What users do with a model of sentence vectors: encode, decode, draw, read, blend, solve, sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import lexigraph
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.text import constructions
+
+SENTENCES = ["He ran .", "They ran .", "He sings .", "They sing .", "The old man slept .", "Did she see the dog ?"]
+UNSEEN = "They slept ."
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A small model that knows a handful of sentences by heart."""
+    folder = tmp_path_factory.mktemp("sentences")
+    lines = [*SENTENCES, *constructions.sentences(60, seed=3)]
+    (folder / "lines.txt").write_text("\n".join(lines * 8))
+    changes = {"data.split": [1.0], "train.steps": 220, "train.batch_tokens": 768, "model.layers": 1, "model.dim": 64,
+               "model.heads": 2, "model.side": 16, "model.context": 42, "tokenizer.size": 400, "train.warmup": 10,
+               "train.tensorboard": False, "eval.mixture": 200, "objective.sharp": 0.7}  # fmt: skip
+    return lexigraph.train("picture", folder / "lines.txt", folder / "run", set=changes, quiet=True)
+
+
+def test_sentences_come_back_from_vectors_and_from_pictures(model):
+    z = model.encode(SENTENCES)
+    assert z.shape == (len(SENTENCES), 64)
+    assert z.dtype == np.float32
+    assert model.decode(z) == SENTENCES
+    assert model.decode(z, beam=3) == SENTENCES
+    pictures = model.pictures(z)
+    assert pictures.dtype == np.uint8
+    assert pictures.shape == (len(SENTENCES), 16, 16, 3)
+    assert model.read(pictures) == SENTENCES
+    assert np.array_equal(model.pictures(SENTENCES), pictures)
+
+
+def test_a_vector_does_not_depend_on_its_company(model):
+    together, alone = model.encode(SENTENCES), np.concatenate([model.encode(text) for text in SENTENCES])
+    assert np.abs(together - alone).max() < 1e-5 * np.abs(together).max()
+
+
+def test_several_hypotheses_come_with_scores_best_first(model):
+    found = model.decode(model.encode(SENTENCES[:2]), beam=4, n_best=3)
+    for row, text in zip(found, SENTENCES, strict=False):
+        assert row[0].text == text
+        assert [one.score for one in row] == sorted((one.score for one in row), reverse=True)
+    own = model.score(SENTENCES[:1])[0]
+    assert found[0][0].log_probability == pytest.approx(own, abs=1e-3)
+
+
+def test_a_blend_begins_and_ends_with_its_sentences(model):
+    path = model.blend("He ran .", "They sing .", steps=5)
+    assert [str(path[0]), str(path[-1])] == ["He ran .", "They sing ."]
+    assert len(path) == 5
+    corner = model.blend("He ran .", "They ran .", "He sings .", weights=[[0, 0, 1]], blur=0)
+    assert str(corner[0]) == "He sings ."
+    assert len(model.blend("He ran .", "They ran .", "He sings .", steps=3)) == 6
+    assert len(model.blend("He ran .", "They ran .", weights=[[1.5, -0.5]])) == 1
+    assert str(model.blend("He ran .", "They sing .", steps=2, how="spherical")[1]) == "They sing ."
+
+
+def test_arithmetic_that_cancels_gives_the_sentence_that_is_left(model):
+    assert str(model.solve("They ran . - He ran . + He ran .", blur=0)[0]) == "They ran ."
+    assert str(model.solve("2 He sings . - He sings .", blur=0)[0]) == "He sings ."
+    assert len(model.solve("He ran . + They sing .", beam=3, n_best=3)) == 3
+
+
+def test_arithmetic_warns_of_sentences_that_do_not_come_back(model):
+    with pytest.warns(UserWarning, match="reads 'Zebras quarrel quietly'"):
+        model.solve("Zebras quarrel quietly - He ran . + He ran .")
+
+
+def test_samples_repeat_with_their_seed(model):
+    first = [str(one) for one in model.sample(5, seed=1)]
+    assert first == [str(one) for one in model.sample(5, seed=1)]
+    assert first != [str(one) for one in model.sample(5, seed=2)]
+    assert len(model.sample(3, component=0)) == 3
+
+
+def test_the_nearest_neighbour_of_a_sentence_is_itself(model):
+    found = model.neighbours(["He ran ."], SENTENCES, k=2)[0]
+    assert found[0].text == "He ran ."
+    assert found[0].similarity == pytest.approx(1, abs=1e-5)
+
+
+def test_the_lossless_mode_moves_the_vector_until_the_picture_says_it(model):
+    assert model.decode(model.encode(UNSEEN)) != [UNSEEN]
+    z = model.encode(UNSEEN, lossless=True)
+    assert model.read(model.pictures(z)) == [UNSEEN]
+    known = model.encode(SENTENCES)
+    assert np.array_equal(model.encode(SENTENCES, lossless=True), known)  # those that come back stay where they are
+
+
+def test_pictures_are_files_that_know_their_model(model, tmp_path):
+    files = model.save_pictures(SENTENCES, tmp_path / "pictures")
+    assert model.read(files) == SENTENCES
+    assert model.read(files[0]) == SENTENCES[:1]
+    foreign = tmp_path / "foreign.png"
+    Image.new("RGB", (16, 16)).save(foreign)
+    with pytest.raises(LexigraphError, match="Lexigraph"):
+        model.read(foreign)
+    other = lexigraph.load(model.path)
+    with torch.no_grad():
+        next(other.network.parameters()).add_(1)
+    assert other.fingerprint != model.fingerprint
+    with pytest.raises(LexigraphError, match=model.fingerprint):
+        other.read(files[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "is empty"),
+        (" ", "is empty"),
+        ("word " * 10_000, "at most 41"),
+        (["He ran .", ""], "Text 2 of 2 is empty"),
+    ],
+)
+def test_texts_that_cannot_be_encoded_are_refused(model, text, sentence):
+    if text == " ":
+        assert model.encode(text).shape == (1, 64)  # white space is text to a byte-level tokenizer
+        return
+    with pytest.raises(LexigraphError, match=sentence):
+        model.encode(text)
+
+
+def test_any_text_can_be_encoded(model):
+    z = model.encode(["naïve 🙂", "\x00\x07", "Ω"])
+    assert np.isfinite(z).all()
+    assert len(model.decode(z)) == 3
+
+
+@pytest.mark.parametrize(
+    ("z", "sentence"),
+    [
+        (np.zeros((1, 63)), "64 numbers each"),
+        (np.full((2, 64), np.nan), "Vector 0 holds values that are not numbers"),
+        (np.zeros((1, 2, 64)), "64 numbers each"),
+        (np.array([["a"] * 64]), "64 numbers each"),
+    ],
+)
+def test_vectors_of_another_space_are_refused(model, z, sentence):
+    with pytest.raises(LexigraphError, match=sentence):
+        model.decode(z)
+
+
+def test_wrong_requests_get_a_sentence(model):
+    with pytest.raises(UsageError, match="at least two"):
+        model.blend("He ran .")
+    with pytest.raises(UsageError, match="rows of 2 numbers"):
+        model.blend("He ran .", "They ran .", weights=[[1, 2, 3]])
+    with pytest.raises(LexigraphError, match="blur"):
+        model.decode(model.encode("He ran ."), blur=-1)
+    with pytest.raises(LexigraphError, match="not pictures of this model"):
+        model.read(np.zeros((1, 8, 8, 3), np.uint8))
+    with pytest.raises(LexigraphError, match="cannot generate"):
+        model.generate(["He"])

@@ -1,0 +1,62 @@
+"""Muon: orthogonal steps for matrices, Adam for the rest."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from lexigraph.recipe import Train
+from lexigraph.training import muon
+from lexigraph.training.muon import as_matrix, matrices, orthogonal
+from lexigraph.training.schedules import optimizer
+
+
+def test_the_iteration_keeps_singular_vectors_and_evens_out_singular_values():
+    torch.manual_seed(0)
+    M = torch.randn(2, 20, 12, dtype=torch.float64)
+    U, _, V = torch.linalg.svd(M, full_matrices=False)
+    found = U.mT @ orthogonal(M, torch.float64) @ V.mT  # diagonal, if the singular vectors are kept
+    values = found.diagonal(dim1=1, dim2=2)
+    assert (found - torch.diag_embed(values)).abs().max() < 1e-8
+    assert values.min() > 0.6
+    assert values.max() < 1.3
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_steps_are_those_of_torch(monkeypatch, decay):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 16, bias=False))
+    peer = copy.deepcopy(network)
+    settings = Train(optimizer="muon", lr=0.01, weight_decay=decay)
+    ours = optimizer(network, settings, fused=False)
+    theirs = torch.optim.Muon([p for p in peer.parameters() if p.dim() == 2], lr=0.01, weight_decay=decay,
+                              momentum=0.95, adjust_lr_fn="match_rms_adamw")  # fmt: skip
+    honest = orthogonal
+    monkeypatch.setattr(muon, "orthogonal", lambda M, dtype: honest(M, torch.bfloat16))  # as torch computes it
+    for step in range(3):
+        for model, steps in ((network, ours), (peer, theirs)):
+            steps.zero_grad()
+            x = torch.randn(8, 16, generator=torch.Generator().manual_seed(step))
+            model(x).square().mean().backward()
+        peer[0].bias.grad = None
+        bias = network[0].bias.detach().clone()
+        ours.step()
+        theirs.step()
+        assert not torch.equal(bias, network[0].bias)  # Adam's
+        with torch.no_grad():
+            peer[0].bias.copy_(network[0].bias)
+        for mine, other in ((network[0].weight, peer[0].weight), (network[2].weight, peer[2].weight)):
+            moved = 0.01 * 0.2 * max(mine.shape) ** 0.5 * min(mine.shape) ** 0.5  # the norm of a step
+            assert (mine - other).norm() < 0.15 * moved  # what rounding to 8 bits, in both, leaves
+
+
+def test_matrices_are_weights_of_products_not_tables():
+    network = nn.ModuleDict({"table": nn.Embedding(5, 4), "product": nn.Linear(4, 3), "norm": nn.LayerNorm(4),
+                             "convolution": nn.Conv2d(2, 6, 3)})  # fmt: skip
+    chosen = matrices(network)
+    assert {name for name, p in network.named_parameters() if id(p) in chosen} == {
+        "product.weight",
+        "convolution.weight",
+    }
+    assert as_matrix(network["convolution"].weight).shape == (6, 18)
