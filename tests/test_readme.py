@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shlex
@@ -61,7 +62,7 @@ def test_the_tour_of_the_readme(tmp_path, monkeypatch, capsys):
 def test_the_table_of_systems_names_every_recipe_and_no_other():
     table = README.read_text(encoding="utf-8").split("## What is in it today")[1].split("##")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
-    named = {name for row in rows[:3] for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
+    named = {name for row in rows[:4] for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
     assert named - {"lexigraph tokenize"} == set(recipes.names())
 
 
@@ -72,7 +73,9 @@ def test_every_relative_link_leads_somewhere():
 
 
 def test_the_demo_writes_a_report(tmp_path, capsys):
-    page = demonstration.run(tmp_path / "demo", steps=3, sentences=600).read_text(encoding="utf-8")
-    assert "<svg" in page
-    assert "agree" in page
-    assert "It writes:" in capsys.readouterr().out
+    page = demonstration.run(tmp_path / "demo").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == len(demonstration.SENTENCES) + 7
+    for text in (*demonstration.SENTENCES, *demonstration.BLEND, *demonstration.SUMS):
+        assert html.escape(text) in page
+    assert "http" not in page.replace("http-equiv", "")  # nothing is loaded from elsewhere
+    assert "read back exactly" in capsys.readouterr().out

@@ -238,8 +238,8 @@ def _plan(network: Any, shard: Shard, recipe: Recipe) -> Plan:
     return plan
 
 
-def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
-    """Fit, measure and write the results."""
+def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
+    """A prepared run, ready for its first step, and its tokens."""
     recipe = run.recipe()
     settings = recipe.train
     tokenizer = Tokenizer.load(run.path / "tokenizer.json")
@@ -253,22 +253,28 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     seed_everything(settings.seed, world.rank, settings.deterministic)
     plan = _plan(network, shards["train"], recipe)
     steps = math.ceil(settings.epochs * plan.epoch_steps) if settings.epochs else settings.steps
-
     ids = shards["train"].ids
     fetch: Fetch = Resident(ids, world.device) if Resident.fits(ids, world.device) else shards["train"].columns
-    reporter.total = steps
-    reporter.say(_overview(recipe, network, tokenizer, plan, steps, world))
+    return Training(network, plan, fetch, settings, steps, world), shards
+
+
+def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
+    """Fit, measure and write the results."""
+    recipe = run.recipe()
+    training, shards = training_of(run, world)
+    reporter.total = training.steps
+    reporter.say(_overview(recipe, training, len(shards["train"].counts)))
     if "valid" not in shards:
         reporter.say("There is no validation text: the last weights are kept, not the best.")
     validate = _validator(recipe, shards.get("valid"), world.device)
-    progress = fit(Training(network, plan, fetch, settings, steps, world), run, validate, reporter)
+    progress = fit(training, run, validate, reporter)
     model = TextModel.load(run.path, str(world.device))
     if world.first:
-        if "sample" in model.abilities:
+        if "sample" in model.abilities and recipe.eval.mixture:
             reporter.say("Fitting a mixture of normal distributions to vectors of the training text.")
             _mixture(model, shards["train"]).save(run.path / MIXTURE)
         held_out = {name: shard for name, shard in shards.items() if name != "train" and len(shard.ids) > 1}
-        results: dict[str, Any] = {"system": recipe.system, "steps": progress.step, "seed": settings.seed}
+        results: dict[str, Any] = {"system": recipe.system, "steps": progress.step, "seed": recipe.train.seed}
         results["scores"] = {name: _scores(model, run, shard, progress.step) for name, shard in held_out.items()}
         results |= {"best_step": progress.best_step, "seconds": round(progress.seconds, 2)}
         results["peak_memory_gb"] = round(peak_memory(world.device), 3)
@@ -289,13 +295,13 @@ def _mixture(model: TextModel, shard: Shard) -> Mixture:
     return model.fit_mixture([text for text in texts if text.strip()])
 
 
-def _overview(recipe: Recipe, network: Any, tokenizer: Tokenizer, plan: Plan, steps: int, world: World) -> str:
-    parameters = sum(p.numel() for p in network.parameters())
-    epochs = steps / plan.epoch_steps
+def _overview(recipe: Recipe, training: Training, vocabulary: int) -> str:
+    parameters = sum(p.numel() for p in training.network.parameters())
+    epochs, world = training.steps / training.plan.epoch_steps, training.world
     where = f"{world.size} × {world.device.type}" if world.size > 1 else world.device.type
     return (
-        f"{recipe.system}: {parameters:,} parameters, {len(tokenizer):,} tokens in the vocabulary, "
-        f"{plan.tokens:,} in the text; {steps:,} steps, {epochs:.1f} epochs, on {where}."
+        f"{recipe.system}: {parameters:,} parameters, {vocabulary:,} tokens in the vocabulary, "
+        f"{training.plan.tokens:,} in the text; {training.steps:,} steps, {epochs:.1f} epochs, on {where}."
     )
 
 

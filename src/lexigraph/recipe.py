@@ -99,7 +99,7 @@ class Eval:
     streams: int = 8  # systems with memory read the text in so many parallel streams; 1 is exact
     max_tokens: int = 0  # validate on the first so many tokens during training; 0: all
     sentences: int = 2000  # autoencoders: decode so many held-out sentences for exact match
-    mixture: int = 20_000  # and fit the mixture that samples are drawn from to so many training sentences
+    mixture: int = 20_000  # and fit the mixture that samples come from to so many training sentences; 0: none
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "eval.streams": (1, math.inf),
     "eval.max_tokens": (0, math.inf),
     "eval.sentences": (0, math.inf),
-    "eval.mixture": (1, math.inf),
+    "eval.mixture": (0, math.inf),
     "tokenizer.size": (1, math.inf),
     "tokenizer.min_count": (1, math.inf),
     "model.layers": (1, math.inf),  # of the system's own keys, those of these names

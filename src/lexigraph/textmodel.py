@@ -45,7 +45,8 @@ ABILITIES = (
 )
 
 BATCH_SIZE = 32  # prompts searched at once
-BLUR = 0.5  # of sums and samples, unless told otherwise
+SUM_BLUR = 0.5  # of sums, unless told otherwise: near a sentence, if the sum makes sense
+LOOSE_BLUR = 2.0  # of blends and samples: far from any sentence, a likely one is wanted
 MIXTURE = "mixture.safetensors"
 
 
@@ -322,13 +323,16 @@ class TextModel:
 
         weights: rows of one weight per text instead of even steps; they may lie outside 0 to 1.
         how: "linear", or "spherical": along the great circle.
-        blur: as in `decode`; None: none at the texts themselves, and the more the farther from all of them.
+        blur: as in `decode`; None: none at the texts themselves, and much between them.
 
             >>> [str(s) for s in model.blend("He slept .", "They sang .", steps=3)]        # doctest: +SKIP
             ['He slept .', 'They slept .', 'They sang .']
         """
         path, matrix = self.path_between(*texts, steps=steps, weights=weights, how=how)
-        return self._best(path, beam, self._uncertainty(matrix) if blur is None else blur)
+        if blur is None:
+            between = np.sort(np.abs(matrix), 1)[:, :-1].max(1) > 1e-9
+            return self._best(path, beam, between * self.default_blur(None, LOOSE_BLUR))
+        return self._best(path, beam, blur)
 
     def path_between(
         self,
@@ -364,7 +368,7 @@ class TextModel:
             if back != self._normalised(text):
                 warnings.warn(f"The model reads {text!r} as {back!r}: the result may be off.", stacklevel=2)
         target = combine(z, [part.weight for part in parts])
-        return self.hypotheses(target[None], beam=beam, n_best=n_best, blur=self._default_blur(blur))[0]
+        return self.hypotheses(target[None], beam=beam, n_best=n_best, blur=self.default_blur(blur, SUM_BLUR))[0]
 
     def sample(
         self,
@@ -382,7 +386,7 @@ class TextModel:
         """
         self._require("sample")
         z, _ = self.mixture.sample(count, seed, component, temperature)
-        return self._best(z, beam, self._default_blur(blur))
+        return self._best(z, beam, self.default_blur(blur, LOOSE_BLUR))
 
     @cached_property
     def mixture(self) -> Mixture:
@@ -424,17 +428,9 @@ class TextModel:
     def _best(self, z: np.ndarray, beam: int, blur: float | np.ndarray) -> list[Scored]:
         return [row[0] for row in self.hypotheses(z, beam=beam, blur=blur)]
 
-    def _uncertainty(self, weights: Float[np.ndarray, "steps texts"]) -> np.ndarray:
-        """How blurred a blend is: the norm of all weights but the largest, against the largest."""
-        size = np.sort(np.abs(weights), 1)
-        blur = np.sqrt((size[:, :-1] ** 2).sum(1)) / np.maximum(size[:, -1], 1e-9)
-        return blur * bool(getattr(self.network.objective, "blur", 0))
-
-    def _default_blur(self, blur: float | None) -> float:
-        """What is asked for, or a little where the model knows blur."""
-        if blur is not None:
-            return blur
-        return BLUR if getattr(self.network.objective, "blur", 0) else 0.0
+    def default_blur(self, blur: float | None, usual: float = SUM_BLUR) -> float:
+        """What is asked for, or the usual, as far as the model knows blur."""
+        return min(usual, getattr(self.network.objective, "blur", 0.0)) if blur is None else blur
 
     def _told(self, found: list[list[Hypothesis]]) -> list[list[Scored]]:
         texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))

@@ -51,7 +51,7 @@ UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and th
 
 @dataclass(frozen=True)
 class Config:
-    form: Form = "basis"
+    form: Form = "basis"  # of the picture: basis, residual, plain or bare (nn/picture.py)
     layers: int = 6  # on each side
     heads: int = 8
     dim: int = 256

@@ -1,6 +1,6 @@
 """Convolutions between a vector and a picture: `Draw` paints it, `Look` reads it.
 
-    plain       as first described, with a norm after each convolution (without one it does not train):
+    plain       as first described, with a norm after each convolution (`bare`: without one, which hardly trains):
                 draw   z → 2d → d/8 × 4 × 4 → conv 2d → n × (bilinear ×2, conv halving channels, norm, ReLU)
                        → conv 3 → tanh
                 look   conv d/2ⁿ → n × (conv 2×2 stride 2 doubling channels, conv 3×3, norm, ReLU)
@@ -29,7 +29,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Form = Literal["basis", "residual", "plain"]
+Form = Literal["basis", "residual", "plain", "bare"]
 Map = Float[Tensor, "B C s s"]
 
 
@@ -90,13 +90,14 @@ class Draw(nn.Module):
             self.start: nn.Module = scaled(nn.Linear(latent, 48 * self.first**2), 0.7)
             self.stages = nn.Sequential(nn.PixelShuffle(4), Doubled())
             return
-        given = latent // k**2 if k > 1 else dim // 8 if form == "plain" else dim
+        described = form in ("plain", "bare")
+        given = latent // k**2 if k > 1 else dim // 8 if described else dim
         self.start = nn.Linear(latent, given * 16) if k == 1 else nn.Identity()
-        if form == "plain":
+        if described:
             widths = [2 * dim >> n for n in range(doublings + 1)]
-            stages: list[nn.Module] = [PlainStage(given, widths[0])]
+            stages: list[nn.Module] = [PlainStage(given, widths[0], form)]
             for a, b in pairwise(widths):
-                stages += [Doubled(), PlainStage(a, b)]
+                stages += [Doubled(), PlainStage(a, b, form)]
             stages += [conv3(widths[-1], 3, "reflect")]
         else:
             widths = [dim >> n for n in range(doublings)]  # the last doubling is left to a few channels
@@ -121,10 +122,10 @@ class Look(nn.Module):
         if form == "basis":
             patches = scaled(nn.Conv2d(3, 64, 4, stride=4))
             stages: list[nn.Module] = [patches, scaled(nn.Conv2d(64, dim, side // 16, stride=side // 16))]
-        elif form == "plain":
+        elif form in ("plain", "bare"):
             stages = [conv3(3, widths[0], "reflect")]
             for a, b in pairwise(widths):
-                stages += [nn.Conv2d(a, b, 2, stride=2), PlainStage(b, b)]
+                stages += [nn.Conv2d(a, b, 2, stride=2), PlainStage(b, b, form)]
         else:
             stages = [nn.Conv2d(3, widths[2], 4, stride=4), Residual(widths[2])]  # the first two halvings at once
             for a, b in pairwise(widths[2:]):
@@ -151,7 +152,8 @@ def placed_last(x: Map) -> Map:
 
 
 class PlainStage(nn.Sequential):
-    """Convolution with mirrored edges, norm, ReLU."""
+    """Convolution with mirrored edges, norm, ReLU; `bare`: without the norm, as first described."""
 
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__(conv3(inputs, outputs, "reflect"), Norm(outputs), nn.ReLU())
+    def __init__(self, inputs: int, outputs: int, form: Form) -> None:
+        norm = nn.Identity() if form == "bare" else Norm(outputs)
+        super().__init__(conv3(inputs, outputs, "reflect"), norm, nn.ReLU())

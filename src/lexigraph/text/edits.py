@@ -156,8 +156,8 @@ def edit_quadruples(
 ) -> Iterator[tuple[str, str, str, str]]:
     """`count` times the same edit of two different sentences x and y: (a(x), b(x), a(y), b(y)).
 
-    parallel: in both, the edit changes the same words at the same places, as analogies usually do: `He is tired . She
-    is tired .` goes with `He was asked to sing . She was asked to sing .` and not with `Did he sing ? Did she sing ?`.
+    parallel: in both, the edit changes the same words at the same places, as analogies usually do: `He is tired .
+    She is tired .` goes with `He was asked to . She was asked to .` and not with `Did he sing ? Did she sing ?`.
     """
     pairs = edit_pairs(family, None, seed, split)
     if parallel:

@@ -66,7 +66,7 @@ def arithmetic(
     tell: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Every family by itself, the groups of them, and two edits at once."""
-    blur = model._default_blur(blur)
+    blur = model.default_blur(blur)
     rows: dict[str, dict[str, np.ndarray]] = {}
     skipped: dict[str, int] = {}
     for family in families:

@@ -92,7 +92,7 @@ def file_arithmetic(
     model: TextModel, families: dict[str, Halves], count: int = 100, *, training: int = 200, blur: float | None = None
 ) -> dict[str, Any]:
     """For each family, how often the mean difference makes of a sentence exactly its partner, and of its words."""
-    blur = model._default_blur(blur)
+    blur = model.default_blur(blur)
     return {name: _family(model, halves, count, training, blur) for name, halves in families.items()}
 
 

@@ -35,7 +35,7 @@ from lexigraph.latent.mixture import Mixture
 from lexigraph.registry import nearest
 from lexigraph.text.constructions import sentences as grammar_sentences
 from lexigraph.text.corpus import GRAMMAR, texts_of
-from lexigraph.textmodel import TextModel
+from lexigraph.textmodel import LOOSE_BLUR, TextModel
 
 PARTS = (
     *("reconstruction", "arithmetic", "edit files", "interpolation", "mixture", "round trip", "similarity"),
@@ -143,7 +143,7 @@ def run(
         except Missing as reason:
             results[part] = {"skipped": str(reason)}
         seconds[part] = round(time.perf_counter() - began, 1)
-    results["signature"] = signature(model, judge, texts, amounts, model._default_blur(blur), seed, form)
+    results["signature"] = signature(model, judge, texts, amounts, blur, seed, form)
     results["seconds"] = seconds
     return results
 
@@ -160,7 +160,13 @@ def check(model: TextModel, judge: TextModel | None, parts: Sequence[str]) -> No
 
 
 def signature(
-    model: TextModel, judge: TextModel | None, texts: Sequence[str], sizes: Sizes, blur: float, seed: int, form: bool
+    model: TextModel,
+    judge: TextModel | None,
+    texts: Sequence[str],
+    sizes: Sizes,
+    blur: float | None,
+    seed: int,
+    form: bool,
 ) -> dict[str, Any]:
     """What the figures depend on."""
     import sacrebleu
@@ -175,7 +181,8 @@ def signature(
         "test": digest.hexdigest(),
         "test_texts": len(texts),
         "grammar_spelling": "She sang ." if form else "She sang.",
-        "blur": blur,
+        "blur_of_sums": model.default_blur(blur),
+        "blur_of_blends_and_samples": model.default_blur(blur, LOOSE_BLUR),
         "seed": seed,
         "sizes": asdict(sizes),
         "device": model.device.type,
