@@ -27,8 +27,8 @@ def peers(model: Any, rows: list[list[int]]) -> tuple[Callable[[], object], Call
 
     config = model.network.config
     size = {"vocab_size": len(model.tokenizer), "max_position_embeddings": 64}
-    bert = BertModel(BertConfig(hidden_size=config.dim, num_hidden_layers=config.layers,
-                                num_attention_heads=config.heads, intermediate_size=4 * config.dim, **size))  # fmt: skip
+    wide = {"intermediate_size": 4 * config.dim, "num_attention_heads": config.heads}
+    bert = BertModel(BertConfig(hidden_size=config.dim, num_hidden_layers=config.layers, **wide, **size))
     bart = BartForConditionalGeneration(
         BartConfig(d_model=config.dim, encoder_layers=0, decoder_layers=config.layers,
                    decoder_attention_heads=config.heads, decoder_ffn_dim=4 * config.dim, **size))  # fmt: skip
@@ -67,8 +67,8 @@ def main() -> None:
     z = model.encode(texts)
     pictures = model.pictures(z) if getattr(model.network, "draws", False) else None
     bert, bart = peers(model, [model.tokenizer.encode(text) for text in texts])
-    jobs: dict[str, Callable[[], object]] = {"encode": lambda: model.encode(texts), "transformers, encode": bert,
-                                             "decode": lambda: model.decode(z), "transformers, decode": bart}  # fmt: skip
+    jobs: dict[str, Callable[[], object]] = {"transformers, encode": bert, "transformers, decode": bart}
+    jobs |= {"encode": lambda: model.encode(texts), "decode": lambda: model.decode(z)}
     if pictures is not None:
         jobs |= {"draw": lambda: model.pictures(z), "read": lambda: model.read(pictures)}
     times: dict[str, list[float]] = {name: [] for name in jobs}

@@ -3,8 +3,8 @@
     lexigraph train picture-words --data books.main.txt … --out runs/prepared --prepare
     python benchmarks/train_for.py runs/prepared runs/words --seconds 300 --set model.form=plain --set train.lr=0.004
 
-The schedule of the rate needs to know the last step beforehand. Compiling, recording and choosing kernels happen while
-the speed is measured and do not count. Prints sentences per second and writes `speed.json` into the run folder.
+The schedule of the rate needs to know the last step beforehand. Compiling, recording and choosing kernels happen
+while the speed is measured and do not count. Prints sentences per second and writes `speed.json` into the run folder.
 """
 
 from __future__ import annotations
