@@ -147,9 +147,11 @@ def neighbours(
     if not among:
         raise UsageError("Say where to look: --among FILE.")
     model = load_model(run, device)
-    for row in model.neighbours(
-        list(read_texts(texts)), list(islice(read_texts(None, among), limit)), k=k, measure=measure
-    ):
+    every = list(islice(read_texts(None, among), limit))
+    fitting = [text for text, fits in zip(every, model.fits(every), strict=True) if fits]
+    if len(fitting) < len(every):
+        tell(f"{len(every) - len(fitting)} of {len(every)} sentences are too long for the model and left out.")
+    for row in model.neighbours(list(read_texts(texts)), fitting, k=k, measure=measure):
         for found in row:
             print(f"{found.similarity:.4f}\t{found.text}")
 

@@ -457,6 +457,11 @@ class TextModel:
             warnings.warn(f"{unknown} words are not in the vocabulary and cannot come back.", stacklevel=3)
         return rows
 
+    def fits(self, texts: Sequence[str]) -> list[bool]:
+        """Whether each text can be encoded: it holds something, and not more than a sentence of this model may."""
+        prepared = [self._clean(text) or "" for text in texts] if self._clean else texts
+        return [0 < len(row) < self.network.context for row in self.tokenizer.encode_batch(prepared)]
+
     def _normalised(self, text: str) -> str:
         """A text as the model could at best give it back."""
         return self.tokenizer.decode(self._encode(text))

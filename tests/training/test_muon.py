@@ -48,7 +48,9 @@ def test_steps_are_those_of_torch(monkeypatch, decay):
             peer[0].bias.copy_(network[0].bias)
         for mine, other in ((network[0].weight, peer[0].weight), (network[2].weight, peer[2].weight)):
             moved = 0.01 * 0.2 * max(mine.shape) ** 0.5 * min(mine.shape) ** 0.5  # the norm of a step
-            assert (mine - other).norm() < 0.15 * moved  # what rounding to 8 bits, in both, leaves
+            assert (mine - other).norm() < 0.1 * (
+                step + 2
+            ) * moved  # rounding to 8 bits is magnified by the iteration
 
 
 def test_matrices_are_weights_of_products_not_tables():

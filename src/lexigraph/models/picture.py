@@ -66,6 +66,7 @@ class Config:
         "picture"  # linear: 16 vectors straight from z, to see what the picture costs
     )
     side: int = 64
+    contrast: float = 0.0  # of a basis' pictures before squashing, so that few dots are black or white; 0: as learned
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class PictureAutoencoder(nn.Module):
         if objective.variational and isinstance(self.pool, GramPooling):
             self.pool.weight.data[config.k**2 :].mul_(0.1)  # log variances begin near 0
         if self.draws:
-            self.painter = Draw(config.form, dim, self.latent, config.side, config.k)
+            self.painter = Draw(config.form, dim, self.latent, config.side, config.k, config.contrast)
             self.look: nn.Module = Look(config.form, dim, config.side)
         else:
             self.look = Straight(self.latent, dim)
@@ -213,7 +214,7 @@ class PictureAutoencoder(nn.Module):
         x, rotation = pack(x, side), None if rotation is None else rotation.repeat(1, side, 1)
         memory = pack(memory, side)
         for layer in self.decoder:
-            x = layer(x, rotation, masks[0], layer.remember(memory), masks[1])
+            x = layer(x, rotation, masks[0], memory, masks[1])
         return self.norm_decoder(x).view(*ids.shape, -1)
 
     def _told(self, blur: Float[Tensor, " B"] | None, rows: int) -> Float[Tensor, "B d"]:

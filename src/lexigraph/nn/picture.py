@@ -82,13 +82,13 @@ class Doubled(nn.Module):
 class Draw(nn.Module):
     """A vector, or a map of C × k × k, as a picture in [-1, 1]."""
 
-    def __init__(self, form: Form, dim: int, latent: int, side: int, k: int = 1) -> None:
+    def __init__(self, form: Form, dim: int, latent: int, side: int, k: int = 1, contrast: float | int = 0.0) -> None:
         super().__init__()
         self.first = side // 8 if form == "basis" else 4 if k == 1 else k  # the side of the first map
         doublings = (side // self.first).bit_length() - 1
         if form == "basis":
             self.start: nn.Module = scaled(nn.Linear(latent, 48 * self.first**2), 0.7)
-            self.stages = nn.Sequential(nn.PixelShuffle(4), Doubled())
+            self.stages = nn.Sequential(nn.PixelShuffle(4), Contrast(contrast), Doubled())
             return
         described = form in ("plain", "bare")
         given = latent // k**2 if k > 1 else dim // 8 if described else dim
@@ -110,6 +110,17 @@ class Draw(nn.Module):
     def forward(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 3 side side"]:
         x = self.stages(placed_last(self.start(z).view(len(z), -1, self.first, self.first)))
         return x.to(torch.promote_types(x.dtype, torch.float32)).tanh()
+
+
+class Contrast(nn.Module):
+    """Every picture with mean 0 and the same standard deviation; 0: as it is."""
+
+    def __init__(self, deviation: float | int) -> None:
+        super().__init__()
+        self.deviation = deviation
+
+    def forward(self, x: Map) -> Map:
+        return self.deviation * F.layer_norm(x, x.shape[1:]) if self.deviation else x
 
 
 class Look(nn.Module):

@@ -142,12 +142,15 @@ class Layer(nn.Module):
         x: Float[Tensor, "B T d"],
         rotation: Tensor | None = None,
         mask: Bool[Tensor, "#B 1 T T"] | None = None,
-        memory: KeyValue | None = None,
+        memory: Float[Tensor, "B S d"] | KeyValue | None = None,
         memory_mask: Bool[Tensor, "#B 1 T S"] | None = None,
         past: KeyValue | None = None,
         time: int = 0,
     ) -> Float[Tensor, "B T d"]:
+        """`memory`: as it is, or (in a search) as what `remember` made of it."""
         x = x + self._drop(self.attention(self.norm_attention(x), rotation, mask, past, time))
+        if isinstance(memory, Tensor):
+            memory = self.memory.remember(memory)
         if memory is not None:
             x = x + self._drop(self._look(self.norm_memory(x), memory, memory_mask))
         return x + self._drop(self.feed_forward(self.norm_feed_forward(x)))

@@ -190,7 +190,7 @@ def test_the_suite_says_what_it_could_not_do(few_families):
     assert "pictures" in found["robustness"]["skipped"]
     assert "judge" in found["interpolation"]
     assert found["reconstruction"]["test"]["exact"]["value"] == 1
-    assert found["signature"]["blur"] == 0
+    assert found["signature"]["blur_of_sums"] == 0
     assert found["signature"]["grammar_spelling"] == "She sang ."
     assert "probes" in told
     assert json.loads(json.dumps(found, allow_nan=False)) == found
