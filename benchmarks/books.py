@@ -5,7 +5,8 @@ python benchmarks/books.py SOURCE_FOLDER OUT_FOLDER
 books.main.txt     four fifths of the training books, a sentence a line
 books.judge.txt    the remaining books: what the language model that judges fluency is trained on, and nothing else
 books.joined.txt   books.main.txt, and after every seventh sentence that sentence and the next of its book as one
-                   line, so that there are texts of up to 40 tokens
+                   line, so that there are texts of up to 40 tokens; then 100,000 sentences of the built-in grammar
+                   (its training split, spelled as books are), so that plain questions and denials are not rare
 books.valid.txt    books.test.txt    as they are: other books again
 """
 
@@ -13,12 +14,16 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from lexigraph.text.constructions import sentences
+
 JUDGE = 5  # every fifth book
 JOIN = 7  # every seventh sentence
+GRAMMAR = 100_000  # sentences of the built-in corpus
 
 
 def books(source: Path) -> Iterator[list[str]]:
@@ -33,15 +38,17 @@ def books(source: Path) -> Iterator[list[str]]:
 def main(source: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     files = {name: (out / f"books.{name}.txt").open("w", encoding="utf-8") for name in ("main", "judge", "joined")}
-    for number, sentences in enumerate(books(source)):
+    for number, lines in enumerate(books(source)):
         if number % JUDGE == JUDGE - 1:
-            files["judge"].writelines(f"{line}\n" for line in sentences)
+            files["judge"].writelines(f"{line}\n" for line in lines)
             continue
-        files["main"].writelines(f"{line}\n" for line in sentences)
-        for place, line in enumerate(sentences):
+        files["main"].writelines(f"{line}\n" for line in lines)
+        for place, line in enumerate(lines):
             files["joined"].write(f"{line}\n")
-            if place % JOIN == 0 and place + 1 < len(sentences):
-                files["joined"].write(f"{line} {sentences[place + 1]}\n")
+            if place % JOIN == 0 and place + 1 < len(lines):
+                files["joined"].write(f"{line} {lines[place + 1]}\n")
+    for sentence in sentences(GRAMMAR, split="train"):
+        files["joined"].write(re.sub(r" ([.,?!])", r"\1", sentence) + "\n")
     for file in files.values():
         file.close()
     for name in ("valid", "test"):

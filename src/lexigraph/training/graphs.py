@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +23,7 @@ Shape = tuple[tuple[str, torch.Size], ...]
 
 @dataclass(frozen=True)
 class Recording:
-    graph: torch.cuda.CUDAGraph
+    graph: Any  # torch.cuda.CUDAGraph
     tensors: Tensors
     counts: Tensors
     loss: Tensor
