@@ -43,7 +43,7 @@ def main() -> None:
     with replacing(target) as folder:
         folder.mkdir()
         for name in ("config.json", "recipe.toml", "tokenizer.json", "results.json", "unigrams.npy"):
-            shutil.copy(run.path / name, folder / name)
+            shutil.copyfile(run.path / name, folder / name)
         save_file(compacted(load_file(run.path / "model.safetensors")), folder / "model.safetensors")
         (folder / "model.safetensors").chmod(0o644)
         model.mixture.save(folder / MIXTURE, half=True)

@@ -7,7 +7,7 @@
     p(w_t | w_<t, picture) = decoder(<eos> w_1 … w_{t-1}; M)        transformer, looks back and at M
     loss = Σ_t KL(smoothed target || p) / tokens
 
-Three forms share these lines (nn/picture.py): `plain` is the one first described, with normalisation layers;
+Several forms share these lines (nn/picture.py): `plain` is the one first described, with normalisation layers;
 `residual` lets the signal pass; `basis` draws by a sum of trained pictures. z lies on a sphere, which makes distances
 comparable and arithmetic free of scale.
 
@@ -62,9 +62,7 @@ class Config:
     dropout: float = 0.0
     pooling: Literal["gram", "attention"] = "gram"
     k: int = 1  # 1: z is a vector of size dim; else a map of dim × k × k numbers
-    head: Literal["picture", "linear"] = (
-        "picture"  # linear: 16 vectors straight from z, to see what the picture costs
-    )
+    head: Literal["picture", "linear"] = "picture"  # linear: 16 vectors straight from z, and no picture
     side: int = 64
     contrast: float = 0.0  # of a basis' pictures before squashing, so that few dots are black or white; 0: as learned
 

@@ -9,7 +9,7 @@
                 is x + conv(f(conv(f(x)))), f = SiLU after a norm, so that the signal passes through all of them;
                 the finest maps, which cost the most memory, are left to few channels
     basis       picture = tanh(Σ_i z_i · P_i): every number of z has a picture of its own, trained at half the side
-                and smoothed to the full one; look is linear in the picture, in patches. A pyramid of bilinear
+                and smoothed to the full one; look is one matrix for all 16 patches. A pyramid of bilinear
                 doublings starts from 4 × 4 places, and all finer detail must be invented by convolutions, which are
                 slow to learn it; here nothing stands between z and the decoder but one squashing.
 
@@ -87,7 +87,7 @@ class Draw(nn.Module):
         self.first = side // 8 if form == "basis" else 4 if k == 1 else k  # the side of the first map
         doublings = (side // self.first).bit_length() - 1
         if form == "basis":
-            self.start: nn.Module = scaled(nn.Linear(latent, 48 * self.first**2), 0.7)
+            self.start: nn.Module = nn.Linear(latent, 48 * self.first**2)
             self.stages = nn.Sequential(nn.PixelShuffle(4), Contrast(contrast), Doubled())
             return
         described = form in ("plain", "bare")
@@ -131,8 +131,9 @@ class Look(nn.Module):
         halvings = (side // 4).bit_length() - 1
         widths = [dim >> n for n in range(halvings, -1, -1)]
         if form == "basis":
-            patches = scaled(nn.Conv2d(3, 64, 4, stride=4))
-            stages: list[nn.Module] = [patches, scaled(nn.Conv2d(64, dim, side // 16, stride=side // 16))]
+            patches = nn.Conv2d(3, dim, side // 4, stride=side // 4)
+            nn.init.normal_(patches.weight, std=patches.weight[0].numel() ** -0.5)
+            stages: list[nn.Module] = [patches]
         elif form in ("plain", "bare"):
             stages = [conv3(3, widths[0], "reflect")]
             for a, b in pairwise(widths):
@@ -147,14 +148,6 @@ class Look(nn.Module):
 
     def forward(self, picture: Float[Tensor, "B 3 side side"]) -> Float[Tensor, "B 16 d"]:
         return self.norm(self.stages(placed_last(picture)).flatten(2).transpose(1, 2)) + self.places
-
-
-def scaled(layer: nn.Linear | nn.Conv2d, gain: float = 1.0) -> nn.Linear | nn.Conv2d:
-    """The layer with weights that keep the size of what passes, times `gain`, and without offsets at first."""
-    nn.init.normal_(layer.weight, std=gain * layer.weight[0].numel() ** -0.5)
-    if layer.bias is not None:
-        nn.init.zeros_(layer.bias)
-    return layer
 
 
 def placed_last(x: Map) -> Map:
