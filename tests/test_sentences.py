@@ -12,7 +12,6 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import constructions
 
 SENTENCES = ["He ran .", "They ran .", "He sings .", "They sing .", "The old man slept .", "Did she see the dog ?"]
-UNSEEN = "They slept ."
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +88,14 @@ def test_the_nearest_neighbour_of_a_sentence_is_itself(model):
     assert found[0].similarity == pytest.approx(1, abs=1e-5)
 
 
-def test_the_lossless_mode_moves_the_vector_until_the_picture_says_it(model):
-    assert model.decode(model.encode(UNSEEN)) != [UNSEEN]
-    z = model.encode(UNSEEN, lossless=True)
-    assert model.read(model.pictures(z)) == [UNSEEN]
+def test_the_lossless_mode_moves_vectors_until_the_pictures_say_it(model):
+    books = lexigraph.load("books")
+    hard = [
+        "The qwzx gnorfed 42 blips, and the 7th blip gnorfed back!",
+        "Zebras quarrel quietly under zinc umbrellas.",
+    ]
+    assert books.decode(books.encode(hard[:1])) != hard[:1]
+    assert books.read(books.pictures(books.encode(hard, lossless=True))) == hard
     known = model.encode(SENTENCES)
     assert np.array_equal(model.encode(SENTENCES, lossless=True), known)  # those that come back stay where they are
 

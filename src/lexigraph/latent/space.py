@@ -24,7 +24,7 @@ from lexigraph.latent.pictures import to_float, to_uint8
 ENCODED = 2048  # tokens encoded at once
 DECODED = 64  # sentences decoded at once
 REFINED = 64  # sentences refined at once
-PATIENCE = 300  # steps of refinement before a sentence is given up
+PATIENCE = 500  # steps of refinement before a sentence is given up
 
 
 class Space:
@@ -139,7 +139,7 @@ class Space:
         inside = torch.arange(targets.shape[1], device=self.device) < lengths[:, None]
         best, open_rows = start.clone(), torch.arange(len(rows), device=self.device)
         z = start.clone().requires_grad_()
-        optimizer = torch.optim.Adam([z], lr=0.02)
+        optimizer = torch.optim.Adam([z], lr=0.1)
         frozen = [p for p in self.network.parameters() if p.requires_grad]
         for parameter in frozen:
             parameter.requires_grad_(False)
