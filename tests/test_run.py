@@ -287,3 +287,12 @@ def test_a_full_disk_leaves_the_checkpoint_before_it_whole(tmp_path):
         assert "step-00000002 could not be written" in sentence
         assert "large" in sentence  # "File too large", as the system says it
         assert "unchanged" in sentence
+
+
+def test_a_bundled_model_is_found_by_name_unless_a_run_has_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Run.open("books").path.parent.name == "bundled"
+    (tmp_path / "books").mkdir()  # a folder of that name, but no run
+    assert Run.open("books").path.parent.name == "bundled"
+    with pytest.raises(LexigraphError, match="no run folder nosuch; bundled models: books"):
+        Run.open("nosuch")

@@ -172,8 +172,8 @@ def _vectors(file: Path) -> Any:
         return np.load(file, allow_pickle=False)
     except FileNotFoundError:
         raise LexigraphError(f"There is no file {file}.") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise LexigraphError(f"{file} holds no vectors: {error}.") from None
+    except (OSError, ValueError, EOFError):
+        raise LexigraphError(f"{file} is no .npy file of numbers: `lexigraph encode` writes such files.") from None
 
 
 def _number(text: str) -> float:

@@ -37,7 +37,7 @@ class Run:
     def open(cls, folder: str | Path) -> Run:
         """The run in `folder` or the bundled model of that name, or a sentence that says why it is none."""
         path = Path(folder)
-        if not path.is_dir() and str(folder) in bundled():
+        if not (path / "config.json").exists() and str(folder) in bundled():  # some other folder may have that name
             path = BUNDLED / str(folder)
         if not path.is_dir():
             names = f"; bundled models: {', '.join(bundled())}" if bundled() else ""
