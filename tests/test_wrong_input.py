@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 from safetensors.numpy import load_file, save_file
 
 import lexigraph
@@ -387,3 +388,36 @@ def test_settings_that_would_fail_later_are_refused_before_there_is_a_run(tmp_pa
     with pytest.raises(LexigraphError, match=word):
         lexigraph.api.train("gpt", "grammar", tmp_path / "run", set=settings, tiny=True, quiet=True)
     assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["encode", "books", "", "--out", "z.npy"], "The text is empty"),
+        (["encode", "books", "He slept."], "Say where the vectors go"),
+        (["decode", "books", "nofile.npy"], "There is no file nofile.npy"),
+        (["decode", "books", "text.npy"], "text.npy is no .npy file of numbers"),
+        (["decode", "books", "short.npy"], "Vectors of this model have 256 numbers each"),
+        (["decode", "books", "nan.npy"], "Vector 1 holds values that are not numbers"),
+        (["read", "books", "text.npy"], "not a picture in PNG format"),
+        (["read", "books", "foreign.png"], "not drawn by a Lexigraph model"),
+        (["blend", "books", "Only one."], "at least two texts"),
+        (["blend", "books", "He slept.", "They sang.", "--weights", "a,b"], "--weights takes numbers"),
+        (["solve", "books", "He ran. - "], "There is no sentence after '-'"),
+        (["sample", "books", "--component", "99"], "There is no component 99"),
+        (["generate", "books", "He"], "A picture model cannot generate"),
+    ],
+)
+def test_sentence_spaces_answer_wrong_input_with_a_sentence(tmp_path, monkeypatch, capsys, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.npy").write_text("no numbers")
+    np.save("short.npy", np.zeros((2, 255), np.float32))
+    np.save("nan.npy", np.array([[0.0] * 256, [np.nan] * 256], np.float32))
+    Image.new("RGB", (64, 64)).save("foreign.png")
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(sys, "argv", ["lexigraph", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code in (1, 2)
+    assert sentence in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
