@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from typer.testing import CliRunner
 
 import lexigraph
+from lexigraph.cli import app
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.run import Run
 from lexigraph.text import constructions
 
 SENTENCES = ["He ran .", "They ran .", "He sings .", "They sing .", "The old man slept .", "Did she see the dog ?"]
@@ -164,3 +167,16 @@ def test_wrong_requests_get_a_sentence(model):
         model.read(np.zeros((1, 8, 8, 3), np.uint8))
     with pytest.raises(LexigraphError, match="cannot generate"):
         model.generate(["He"])
+
+
+def test_a_bundled_model_is_measured_but_never_written_to(tmp_path):
+    folder = Run.open("books").path
+    before = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix == ".json"}
+    (tmp_path / "lines.txt").write_text("He slept.\nShe is here.\n")
+    scores = lexigraph.evaluate("books", tmp_path / "lines.txt")
+    assert scores["exact"]["value"] == 1
+    assert f"steps:{Run.open('books').json('results.json')['steps']}|" in scores["signature"]
+    assert {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix == ".json"} == before
+    done = CliRunner().invoke(app, ["eval", "books", "--data", str(tmp_path / "lines.txt"), "--suite", "latent"])
+    assert isinstance(done.exception, UsageError)
+    assert "not written to" in str(done.exception)

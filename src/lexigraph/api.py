@@ -291,7 +291,7 @@ def _mixture(model: TextModel, shard: Shard) -> Mixture:
     """The mixture that samples are drawn from, fitted to evenly chosen sentences of the training text."""
     starts, lengths = shard.sentences(model.network.context)
     chosen = np.linspace(0, len(starts) - 1, min(len(starts), model.recipe.eval.mixture)).astype(int)
-    texts = model.tokenizer.decode_batch([shard.ids[starts[i] + 1 : starts[i] + lengths[i]] for i in chosen])
+    texts = model.tokenizer.decode_batch(shard.contents(starts[chosen], lengths[chosen]))
     return model.fit_mixture([text for text in texts if text.strip()])
 
 
@@ -332,10 +332,9 @@ def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> d
     with tempfile.TemporaryDirectory() as temporary:
         tokens = Path(temporary) / "tokens"
         corpus.write_shards(pieces, model.tokenizer, tokens, "test")
-        newest = latest(run.checkpoints)
-        steps = int(newest.name.removeprefix("step-")) if newest else 0
+        steps = run.json("results.json")["steps"] if run.finished else _steps_so_far(run)
         scores = _scores(model, run, corpus.shards(tokens)["test"], steps)
-    if run.finished:
+    if run.finished and not run.bundled:
         results = run.json("results.json")
         results.setdefault("files", {})[str(data)] = scores
         try:
@@ -343,3 +342,8 @@ def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> d
         except LexigraphError as error:  # a read-only folder is no reason to lose the scores
             warnings.warn(str(error), stacklevel=2)
     return scores
+
+
+def _steps_so_far(run: Run) -> int:
+    newest = latest(run.checkpoints)
+    return int(newest.name.removeprefix("step-")) if newest else 0

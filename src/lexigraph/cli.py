@@ -250,10 +250,12 @@ def _latent(
 ) -> None:  # fmt: skip
     """The latent suite of a run: told on the way, printed, and saved as JSON and as a page."""
     from lexigraph.evaluation.latent import suite, tables
-    from lexigraph.run import replacing
+    from lexigraph.run import Run, replacing
     from lexigraph.views import report
 
     model = load_model(run, device)
+    if out is None and Run(model.path).bundled:
+        raise UsageError("A bundled model's folder is not written to: say where the suite goes with --out FILE.json.")
     file = out or Path(model.path) / "latent.json"
     if not os.access(file.parent, os.W_OK):
         raise LexigraphError(

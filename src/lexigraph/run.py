@@ -91,6 +91,11 @@ class Run:
         return self.path / "checkpoints"
 
     @property
+    def bundled(self) -> bool:
+        """Whether it ships with Lexigraph: such a folder is read, never written to."""
+        return self.path.parent == BUNDLED
+
+    @property
     def finished(self) -> bool:
         """Whether training came to its end."""
         return (self.path / "results.json").exists()

@@ -22,7 +22,6 @@ from lexigraph.text.corpus import Shard
 from lexigraph.textmodel import TextModel
 
 METRICS = ("loss", "nll", "accuracy")  # what `train.metric` may name; loss is the KL
-HEADLINE = ("kl", "nll", "accuracy", "exact", "bleu")
 
 
 @torch.no_grad()
@@ -74,8 +73,8 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray) -> 
         "accuracy": metric(rows["right"], tokens),
     }
     starts, lengths = shard.sentences(model.network.context)
-    first = range(min(len(starts), model.recipe.eval.sentences))
-    wanted = model.tokenizer.decode_batch([shard.ids[starts[i] + 1 : starts[i] + lengths[i]] for i in first])
+    first = slice(model.recipe.eval.sentences)
+    wanted = model.tokenizer.decode_batch(shard.contents(starts[first], lengths[first]))
     wanted = [text for text in wanted if text.strip()]
     written = [found[0].text for found in model.hypotheses(model.encode(wanted, cleaned=True))]
     result |= sentence_scores(written, wanted)
@@ -106,12 +105,3 @@ def headline(scores: dict[str, Any]) -> str:
         f"{scores['accuracy']['value']:.2%} of tokens, {scores['exact']['value']:.2%} of {scores['sentences']:,} "
         f"sentences exact, BLEU {scores['bleu']['value']:.1f}"
     )
-
-
-def table(scores: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, str, str]]]:
-    """Columns and rows for the command line."""
-    rows = []
-    for name in HEADLINE:
-        interval = "[{:.4f}, {:.4f}]".format(*scores[name]["interval"]) if scores[name]["interval"] else ""
-        rows.append((name, f"{scores[name]['value']:.4f}", interval))
-    return ("metric", "value", "95 % interval"), rows

@@ -267,6 +267,10 @@ class Shard:
         fitting = (lengths > 1) & (lengths <= longest)
         return starts[fitting], lengths[fitting]
 
+    def contents(self, starts: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+        """The tokens of units without their boundaries."""
+        return [self.ids[a + 1 : a + n] for a, n in zip(starts.tolist(), lengths.tolist(), strict=True)]
+
     def spans(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts and lengths of all units; one longer than `longest` (0: no limit) goes on in further spans."""
         starts = self.offsets[:-1]
