@@ -70,7 +70,7 @@ class Space:
         blur: float | np.ndarray = 0.0,
     ) -> list[list[Hypothesis]]:
         """The best sentences for vectors (`z`) or pictures (`picture`, in [-1, 1]), best first."""
-        if blur is not None and np.any(np.asarray(blur) > 0) and not getattr(self.network.objective, "blur", 0):
+        if np.any(np.asarray(blur) > 0) and not getattr(self.network.objective, "blur", 0):
             raise LexigraphError("This model was trained without blur: decode with blur = 0.")
         blurs = np.broadcast_to(np.asarray(blur, np.float32), (len(sources),))
         if not np.isfinite(blurs).all() or (blurs < 0).any():

@@ -29,7 +29,12 @@ def rotate(
     x: Float[Tensor, "B H T D"], table: Float[Tensor, "2 length D"], places: Int[Tensor, "#B T"]
 ) -> Float[Tensor, "B H T D"]:
     """Turn each query or key by the angle of its place."""
-    cos, sin = (part[places].unsqueeze(1).to(x.dtype) for part in table)
+    return turn(x, table[:, places].unsqueeze(2))
+
+
+def turn(x: Float[Tensor, "B H T D"], angles: Float[Tensor, "2 *#shape T D"]) -> Float[Tensor, "B H T D"]:
+    """Turn queries or keys by angles that are given as cosines and sines, one for each place."""
+    cos, sin = angles.to(x.dtype)
     left, right = x.chunk(2, -1)
     return x * cos + torch.cat([-right, left], -1) * sin
 

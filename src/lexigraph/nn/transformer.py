@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from lexigraph.nn.attention import attend
 from lexigraph.nn.feedforward import Activation, FeedForward
 from lexigraph.nn.linear import Linear
+from lexigraph.nn.positions import turn
 
 KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 
@@ -33,15 +34,6 @@ class Shape:
     inner: int
     activation: Activation = "gelu"
     dropout: float = 0.0
-
-
-def turn(x: Float[Tensor, "B H T D"], rotation: Float[Tensor, "2 T D"] | None) -> Float[Tensor, "B H T D"]:
-    """Queries or keys turned by the angles of their places (see nn/positions.py)."""
-    if rotation is None:
-        return x
-    cos, sin = rotation.to(x.dtype)
-    left, right = x.chunk(2, -1)
-    return x * cos + torch.cat([-right, left], -1) * sin
 
 
 # Fused attention works on tiles of 64 places or more, of which a short sentence fills a few. So sentences are put
@@ -88,7 +80,8 @@ class SelfAttention(nn.Module):
         """`past` is room for keys and values, filled up to `time`; the new ones are written behind."""
         batch, length, dim = x.shape
         q, k, v = self.qkv(x).view(batch, length, 3, self.heads, dim // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
-        q, k = turn(q, rotation), turn(k, rotation)
+        if rotation is not None:
+            q, k = turn(q, rotation), turn(k, rotation)
         if past is not None:
             for room, new in zip(past, (k, v), strict=True):
                 room.narrow(2, time, length).copy_(new)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,6 @@ def run(
     judge: TextModel | None = None,
     edits: str | Path | None = None,
     similarity: str | Path | None = None,
-    sentences: int = 1000,
     quick: bool = False,
     sizes: Sizes | None = None,
     parts: Sequence[str] = PARTS,
@@ -93,7 +92,7 @@ def run(
     blur: of everything decoded from a sum or a sample; None: the model's own default.
     """
     check(model, judge, parts)
-    amounts = sizes or (QUICK if quick else replace(Sizes(), sentences=sentences))
+    amounts = sizes or (QUICK if quick else Sizes())
     texts = ordered((text for text in test if text.strip()), seed)
     if not texts:
         raise LexigraphError("There are no test sentences: give a file with one sentence a line.")
