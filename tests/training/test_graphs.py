@@ -65,6 +65,8 @@ def test_replayed_steps_are_the_steps_themselves(monkeypatch):
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "graph", graph)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: None)
+    monkeypatch.setattr(Recorder, "_aside", lambda self: graph())
     recorded = training()
 
     def run(tensors, counts):

@@ -102,7 +102,7 @@ class PictureAutoencoder(nn.Module):
         self.latent = dim * config.k**2
         self.draws = config.head == "picture"
         # what is compiled, each kind once: the whole would take minutes, and a basis has nothing to gain
-        self.regions = (Layer,) if config.form == "basis" else (Layer, Draw, Look)
+        self.regions = (Layer, Output) if config.form == "basis" else (Layer, Output, Draw, Look)
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
         self.embedding = nn.Embedding(vocabulary, dim)  # of encoder, decoder and output alike
         fixed = rotary(config.context, head) if config.positions == "rotary" else sinusoidal(config.context, dim)
@@ -124,6 +124,7 @@ class PictureAutoencoder(nn.Module):
             self.register_buffer("levels", torch.tensor(BLURS), persistent=False)
         self.decoder: Any = nn.ModuleList(Layer(shape, memory=True) for _ in range(config.layers))
         self.norm_decoder = nn.LayerNorm(dim)
+        self.output = Output(objective.label_smoothing, pad)
         self.apply(self._initialise)
 
     def _initialise(self, module: nn.Module) -> None:
@@ -221,10 +222,12 @@ class PictureAutoencoder(nn.Module):
             return self.embedding.weight.new_zeros(rows, self.config.dim)
         if blur is None:
             return self.blur[:1].expand(rows, -1)
-        upper = torch.searchsorted(self.levels, blur.to(self.levels.dtype).clamp(1e-6, BLURS[-1]))
-        low, high = self.levels[upper - 1], self.levels[upper]
-        share = ((blur - low) / (high - low)).clamp(0, 1).to(self.blur.dtype)
-        return torch.lerp(self.blur[upper - 1], self.blur[upper], share[:, None])
+        blur = blur.to(self.levels.dtype).clamp(0, BLURS[-1])[:, None]
+        gaps = self.levels.diff()
+        up = (blur - self.levels[:-1]) / gaps  # 0 at the lower end of each gap, 1 at its upper end
+        rising, falling = F.pad(up, (1, 0), value=1.0), F.pad(1 - up, (0, 1), value=1.0)
+        weights = torch.minimum(rising, falling).clamp(0, 1)  # each level's, 1 there and 0 at its neighbours
+        return weights.to(self.blur.dtype) @ self.blur  # a product: the gradient of a lookup is far slower
 
     def prepare(self, examples: dict[str, Any]) -> Batch:
         """A batch from token sequences, boundaries included. `seeds` and `step`, in training, allow noise."""
@@ -253,9 +256,7 @@ class PictureAutoencoder(nn.Module):
             blur = objective.blur * draws[:, 0] ** 2 * (draws[:, 1] >= objective.sharp)
             z = z + blur[:, None] * chance.gaussian(seeds, self.latent, 4)
         hidden = self._write(self._memory(z), batch["inputs"], blur)
-        terms = next_token_terms(hidden, self.embedding.weight, batch, smoothing=objective.label_smoothing,
-                                 pad=self.pad) | terms  # fmt: skip
-        return terms, None
+        return self.output(hidden, self.embedding.weight, batch) | terms, None
 
     def _sampled(
         self, read: Float[Tensor, "B 2 latent"], seeds: Tensor | None, batch: Batch
@@ -318,6 +319,17 @@ class Straight(nn.Module):
 
     def forward(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 16 d"]:
         return self.norm(self.out(z).unflatten(1, (16, -1)))
+
+
+class Output(nn.Module):
+    """The loss over the vocabulary: a module, so that it can be compiled by itself."""
+
+    def __init__(self, smoothing: float | int, pad: int) -> None:
+        super().__init__()
+        self.smoothing, self.pad = smoothing, pad
+
+    def forward(self, hidden: Float[Tensor, "B T d"], table: Float[Tensor, "V d"], batch: Batch) -> Terms:
+        return next_token_terms(hidden, table, batch, smoothing=self.smoothing, pad=self.pad)
 
 
 def _check(config: Config, objective: Objective) -> None:

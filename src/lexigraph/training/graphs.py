@@ -7,7 +7,8 @@ it reads stands at fixed addresses: a batch is copied there, and gradients are l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,7 @@ class Recorder:
         self.recordings: dict[Shape, Recording] = {}
         self.seen: Counter[Shape] = Counter()
         self.pool = torch.cuda.graph_pool_handle()  # one for all: they never run at once
+        self.stream = torch.cuda.Stream()
 
     def __call__(self, tensors: Tensors, counts: dict[str, float]) -> Tensor:
         shape = tuple((name, value.shape) for name, value in tensors.items())
@@ -47,7 +49,8 @@ class Recorder:
         divisors = {name: torch.tensor(count).to(device, non_blocking=True) for name, count in counts.items()}
         self.seen[shape] += 1
         if shape not in self.recordings and self.seen[shape] <= WARM:
-            return self._pass(tensors, divisors)
+            with self._aside():
+                return self._pass(tensors, divisors)
         if shape not in self.recordings:
             self.recordings[shape] = self._record(tensors, divisors)
         recording = self.recordings[shape]
@@ -65,6 +68,14 @@ class Recorder:
         fixed, divisors = ({name: value.clone() for name, value in given.items()} for given in (tensors, counts))
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        with torch.cuda.graph(graph, pool=self.pool):
+        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
             loss = self._pass(fixed, divisors)
         return Recording(graph, fixed, divisors, loss)
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """On the stream that recordings are made on: autograd's nodes stay on the stream where they first ran."""
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            yield
+        torch.cuda.current_stream().wait_stream(self.stream)
