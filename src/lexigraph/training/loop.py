@@ -78,6 +78,7 @@ class Training:
         regions = getattr(self.network, "regions", ())
         if not regions:
             return torch.compile(self.module, dynamic=many_shapes)
+        torch._dynamo.config.recompile_limit = 64  # kinds of layers times kinds of batches
         for module in self.network.modules():
             if isinstance(module, regions):
                 module.compile(dynamic=many_shapes)
