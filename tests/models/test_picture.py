@@ -6,7 +6,6 @@ import torch
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
-from lexigraph.models import picture
 from lexigraph.models.picture import BLURS, Config, Objective, PictureAutoencoder
 from lexigraph.nn.picture import Doubled
 from lexigraph.objectives.terms import value
@@ -72,14 +71,6 @@ def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
     x = torch.randn(2, 3, 5, 5)
     monkeypatch.setattr("torch.compiler.is_compiling", lambda: True)
     assert torch.allclose(Doubled()(x), F.interpolate(x, scale_factor=2, mode="bilinear"), atol=1e-6)
-
-
-@pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
-def test_sentences_side_by_side_in_a_row_do_not_see_each_other(monkeypatch, positions):
-    net = network(Objective(blur=1.0), positions=positions).double()
-    apart = loss(net, seeds=np.arange(8), step=0)
-    monkeypatch.setattr(picture, "packing", lambda rows, time, wanted: 4)
-    assert loss(net, seeds=np.arange(8), step=0) == pytest.approx(apart, rel=1e-12)
 
 
 def test_noise_needs_seeds_and_belongs_to_the_example():

@@ -39,7 +39,7 @@ from lexigraph.nn.linear import linear
 from lexigraph.nn.picture import Draw, Form, Look
 from lexigraph.nn.positions import rotary, sinusoidal
 from lexigraph.nn.stepper import State, Step
-from lexigraph.nn.transformer import Layer, Shape, block_diagonal, pack, packing
+from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
@@ -147,12 +147,9 @@ class PictureAutoencoder(nn.Module):
 
     def _read(self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"]) -> Float[Tensor, "B outputs latent"]:
         x, rotation = self._embed(ids)
-        side = packing(len(ids), ids.shape[1], x.is_cuda)
-        mask = block_diagonal(seen[:, None].expand(-1, ids.shape[1], -1), side)
-        x, rotation = pack(x, side), None if rotation is None else rotation.repeat(1, side, 1)
         for layer in self.encoder:
-            x = layer(x, rotation, mask)
-        A = self.norm_encoder(x).view(*ids.shape, -1) * seen.unsqueeze(2)
+            x = layer(x, rotation, seen[:, None, None])
+        A = self.norm_encoder(x) * seen.unsqueeze(2)
         pooled = self.pool(A)  # (B, outputs · k², d)
         pooled = pooled.to(torch.promote_types(pooled.dtype, torch.float32))
         outputs = 2 if self.objective.variational else 1
@@ -206,15 +203,10 @@ class PictureAutoencoder(nn.Module):
         """The decoder's last layer, all places at once."""
         x, rotation = self._embed(ids)
         x = x + self._told(blur, len(memory))[:, None]
-        side, time = packing(len(ids), ids.shape[1], x.is_cuda), ids.shape[1]
-        before = torch.ones(1, time, time, dtype=torch.bool, device=ids.device).tril()
-        looks = torch.ones(1, time, memory.shape[1], dtype=torch.bool, device=ids.device)
-        masks = block_diagonal(before.expand(side, -1, -1), side), block_diagonal(looks.expand(side, -1, -1), side)
-        x, rotation = pack(x, side), None if rotation is None else rotation.repeat(1, side, 1)
-        memory = pack(memory, side)
+        before = torch.ones(1, 1, ids.shape[1], ids.shape[1], dtype=torch.bool, device=ids.device).tril()
         for layer in self.decoder:
-            x = layer(x, rotation, masks[0], memory, masks[1])
-        return self.norm_decoder(x).view(*ids.shape, -1)
+            x = layer(x, rotation, before, memory)
+        return self.norm_decoder(x)
 
     def _told(self, blur: Float[Tensor, " B"] | None, rows: int) -> Float[Tensor, "B d"]:
         """What the decoder is told about the blur of each vector."""

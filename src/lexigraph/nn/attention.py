@@ -2,6 +2,9 @@
 
     attention(Q, K, V) = softmax(Q Kᵀ / √d_k + mask) V          d_k: the size of one head's key
 
+Fused kernels save the T × S weights, tile by tile of 64 places or more. Of a short sentence such a tile is mostly
+empty, and its weights are small: on a GPU plain products are then faster.
+
 Shapes: B batch, H heads, T queries, S keys, D head size.
 """
 
@@ -14,6 +17,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+SHORT = 64  # places; up to here the weights fill no tile of a GPU's fused kernels
+
+# With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (met with torch 2.11).
+torch.backends.cuda.enable_cudnn_sdp(False)
+
 
 def attend(
     q: Float[Tensor, "B H T D"],
@@ -24,7 +32,9 @@ def attend(
     mask: Bool[Tensor, "#B #H #T S"] | None = None,
     dropout: float = 0.0,
 ) -> Float[Tensor, "B H T D"]:
-    """Attention by the fused kernel. `mask` is true where a query may look; `causal` needs no mask."""
+    """Attention by the kernel that suits. `mask` is true where a query may look; `causal` needs no mask."""
+    if q.is_cuda and k.shape[2] <= SHORT:
+        return attend_explicitly(q, k, v, causal=causal, mask=mask, dropout=dropout)[0]
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout)
 
 
@@ -35,6 +45,7 @@ def attend_explicitly(
     *,
     causal: bool = False,
     mask: Bool[Tensor, "#B #H #T S"] | None = None,
+    dropout: float = 0.0,
 ) -> tuple[Float[Tensor, "B H T D"], Float[Tensor, "B H T S"]]:
     """The same attention step by step, with its weights: for looking inside, and as the reference."""
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -42,5 +53,5 @@ def attend_explicitly(
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
-    weights = scores.softmax(-1)
+    weights = F.dropout(scores.softmax(-1), dropout)
     return weights @ v, weights

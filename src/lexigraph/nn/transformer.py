@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -36,30 +35,6 @@ class Shape:
     dropout: float = 0.0
 
 
-# Fused attention works on tiles of 64 places or more, of which a short sentence fills a few. So sentences are put
-# side by side in one row, and a mask keeps them apart; all else in a layer looks at single places and never notices.
-
-
-def packing(rows: int, time: int, wanted: bool) -> int:
-    """How many sentences of `time` places go into one row."""
-    if not wanted:
-        return 1
-    return next((side for side in (8, 4, 2) if side * time <= 96 and rows % side == 0), 1)
-
-
-def pack(x: Float[Tensor, "B T d"], side: int) -> Float[Tensor, "rows time d"]:
-    """`side` sentences to a row."""
-    return x.reshape(x.shape[0] // side, side * x.shape[1], x.shape[2])
-
-
-def block_diagonal(mask: Bool[Tensor, "B T S"], side: int) -> Bool[Tensor, "rows 1 time places"]:
-    """The masks of `side` sentences as one, in which nobody looks at a neighbour."""
-    batch, time, places = mask.shape
-    own = torch.eye(side, dtype=torch.bool, device=mask.device)[:, None, :, None]
-    blocks = mask.view(batch // side, side, time, 1, places) & own
-    return blocks.reshape(batch // side, 1, side * time, side * places)
-
-
 class SelfAttention(nn.Module):
     """Every place looks at every other, as far as the mask allows."""
 
@@ -73,7 +48,7 @@ class SelfAttention(nn.Module):
         self,
         x: Float[Tensor, "B T d"],
         rotation: Tensor | None,
-        mask: Bool[Tensor, "#B 1 T T"] | None = None,
+        mask: Bool[Tensor, "#B 1 #T T"] | None = None,
         past: KeyValue | None = None,
         time: int = 0,
     ) -> Float[Tensor, "B T d"]:
@@ -107,12 +82,10 @@ class CrossAttention(nn.Module):
         k, v = both.permute(2, 0, 3, 1, 4).unbind(0)
         return k, v
 
-    def forward(
-        self, x: Float[Tensor, "B T d"], memory: KeyValue, mask: Bool[Tensor, "#B 1 T S"] | None = None
-    ) -> Float[Tensor, "B T d"]:
+    def forward(self, x: Float[Tensor, "B T d"], memory: KeyValue) -> Float[Tensor, "B T d"]:
         batch, length, dim = x.shape
         q = self.query(x).view(batch, length, self.heads, dim // self.heads).transpose(1, 2)
-        mixed = attend(q, *memory, mask=mask, dropout=self.dropout if self.training else 0.0)
+        mixed = attend(q, *memory, dropout=self.dropout if self.training else 0.0)
         return self.out(mixed.transpose(1, 2).flatten(2))
 
 
@@ -134,9 +107,8 @@ class Layer(nn.Module):
         self,
         x: Float[Tensor, "B T d"],
         rotation: Tensor | None = None,
-        mask: Bool[Tensor, "#B 1 T T"] | None = None,
+        mask: Bool[Tensor, "#B 1 #T T"] | None = None,
         memory: Float[Tensor, "B S d"] | KeyValue | None = None,
-        memory_mask: Bool[Tensor, "#B 1 T S"] | None = None,
         past: KeyValue | None = None,
         time: int = 0,
     ) -> Float[Tensor, "B T d"]:
@@ -145,18 +117,18 @@ class Layer(nn.Module):
         if isinstance(memory, Tensor):
             memory = self.memory.remember(memory)
         if memory is not None:
-            x = x + self._drop(self._look(self.norm_memory(x), memory, memory_mask))
+            x = x + self._drop(self._look(self.norm_memory(x), memory))
         return x + self._drop(self.feed_forward(self.norm_feed_forward(x)))
 
     def remember(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
         """This layer's keys and values of a memory."""
         return self.memory.remember(memory)
 
-    def _look(self, x: Float[Tensor, "B T d"], memory: KeyValue, mask: Tensor | None) -> Float[Tensor, "B T d"]:
+    def _look(self, x: Float[Tensor, "B T d"], memory: KeyValue) -> Float[Tensor, "B T d"]:
         """In a search several rows share a memory: they look at it as so many places of one row."""
         sentences = len(memory[0])
         if len(x) == sentences:
-            return self.memory(x, memory, mask)
+            return self.memory(x, memory)
         return self.memory(x.view(sentences, -1, x.shape[-1]), memory).view(x.shape)
 
     def _drop(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
