@@ -4,7 +4,7 @@ python benchmarks/books.py SOURCE_FOLDER OUT_FOLDER
 
 books.main.txt     four fifths of the training books, a sentence a line
 books.judge.txt    the remaining books: what the language model that judges fluency is trained on, and nothing else
-books.joined.txt   books.main.txt, and after every third sentence that sentence and the next of its book as one
+books.joined.txt   books.main.txt, and after every sentence that sentence and the next of its book as one
                    line, so that there are texts of up to 40 tokens; then 100,000 sentences of the built-in grammar
                    (its training split, spelled as books are), so that plain questions and denials are not rare
 books.valid.txt    books.test.txt    as they are: other books again
@@ -22,7 +22,7 @@ from pathlib import Path
 from lexigraph.text.constructions import sentences
 
 JUDGE = 5  # every fifth book
-JOIN = 3  # every third sentence
+JOIN = 1  # every sentence
 GRAMMAR = 100_000  # sentences of the built-in corpus
 
 

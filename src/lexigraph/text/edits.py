@@ -179,12 +179,12 @@ def _parallel(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str, str,
 
 
 def surface_change(before: str, after: str) -> tuple[tuple[int, int, str, str], ...]:
-    """Which words give way to which, and where: place before and after, words before and after.
+    """Which words give way to which, and where: place before and after, words before and after, as they are spelled.
 
     >>> surface_change("He is here .", "Is he here ?")
-    ((0, 0, '', 'is'), (1, 2, 'is', ''), (3, 3, '.', '?'))
+    ((0, 0, 'He is', 'Is he'), (3, 3, '.', '?'))
     """
-    old, new = before.casefold().split(), after.casefold().split()
+    old, new = before.split(), after.split()
     steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return tuple((i, k, " ".join(old[i:j]), " ".join(new[k:m])) for tag, i, j, k, m in steps if tag != "equal")
 
