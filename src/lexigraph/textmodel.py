@@ -46,7 +46,8 @@ ABILITIES = (
 
 BATCH_SIZE = 32  # prompts searched at once
 SUM_BLUR = 0.5  # of sums, unless told otherwise: near a sentence, if the sum makes sense
-LOOSE_BLUR = 2.0  # of blends and samples: far from any sentence, a likely one is wanted
+BLEND_BLUR = 4.0  # of blends: far from any sentence, a likely one is wanted
+SAMPLE_BLUR = 1.5  # of samples, which are about as likely then as real sentences
 MIXTURE = "mixture.safetensors"
 
 
@@ -331,7 +332,7 @@ class TextModel:
         path, matrix = self.path_between(*texts, steps=steps, weights=weights, how=how)
         if blur is None:
             between = np.sort(np.abs(matrix), 1)[:, :-1].max(1) > 1e-9
-            return self._best(path, beam, between * self.default_blur(None, LOOSE_BLUR))
+            return self._best(path, beam, between * self.default_blur(None, BLEND_BLUR))
         return self._best(path, beam, blur)
 
     def path_between(
@@ -386,7 +387,7 @@ class TextModel:
         """
         self._require("sample")
         z, _ = self.mixture.sample(count, seed, component, temperature)
-        return self._best(z, beam, self.default_blur(blur, LOOSE_BLUR))
+        return self._best(z, beam, self.default_blur(blur, SAMPLE_BLUR))
 
     @cached_property
     def mixture(self) -> Mixture:

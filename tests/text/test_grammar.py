@@ -396,9 +396,11 @@ def test_parallel_quadruples_change_the_same_words_at_the_same_places(family):
     for a_x, b_x, a_y, b_y in edit_quadruples(family, 20, seed=2, split="test", parallel=True):
         assert (a_x, b_x) != (a_y, b_y)
         assert surface_change(a_x, b_x) == surface_change(a_y, b_y)
-        for place, _, words, _ in surface_change(a_x, b_x):
-            for text in (a_x, a_y):
-                assert text.split()[place : place + len(words.split())] == words.split()
+        for change in surface_change(a_x, b_x):
+            gone = change.gone.split()
+            for words in (a_x.split(), a_y.split()):
+                assert words[change.old : change.old + len(gone)] == gone
+                assert change.left == (words[change.old - 1] if change.old else "")
 
 
 # --- Agreement items ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import islice
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from lexigraph.text import grammar, lexicon
 from lexigraph.text.constructions import PRESENT, clauses, draw_relative, entries, known, pick, relatives_of, split_of
@@ -157,7 +157,8 @@ def edit_quadruples(
     """`count` times the same edit of two different sentences x and y: (a(x), b(x), a(y), b(y)).
 
     parallel: in both, the edit changes the same words at the same places, as analogies usually do: `He is tired .
-    She is tired .` goes with `He was asked to . She was asked to .` and not with `Did he sing ? Did she sing ?`.
+    She is tired .` goes with `He was asked to . She was asked to .` and not with `Did he sing ? Did she sing ?`. A
+    place is known by its number and by the word before it.
     """
     pairs = edit_pairs(family, None, seed, split)
     if parallel:
@@ -178,15 +179,30 @@ def _parallel(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str, str,
             yield other + pair
 
 
-def surface_change(before: str, after: str) -> tuple[tuple[int, int, str, str], ...]:
-    """Which words give way to which, and where: place before and after, words before and after, as they are spelled.
+class Change(NamedTuple):
+    """One place where an edit takes hold: its number before and after, the word that stands before it, and what
+    gives way to what."""
 
-    >>> surface_change("He is here .", "Is he here ?")
-    ((0, 0, 'He is', 'Is he'), (3, 3, '.', '?'))
+    old: int
+    new: int
+    left: str
+    gone: str
+    come: str
+
+
+def surface_change(before: str, after: str) -> tuple[Change, ...]:
+    """Which words give way to which, and where.
+
+    >>> surface_change("She is here .", "She was not here .")
+    (Change(old=1, new=1, left='She', gone='is', come='was not'),)
     """
     old, new = before.split(), after.split()
     steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return tuple((i, k, " ".join(old[i:j]), " ".join(new[k:m])) for tag, i, j, k, m in steps if tag != "equal")
+    return tuple(
+        Change(i, k, " ".join(old[:i][-1:]), " ".join(old[i:j]), " ".join(new[k:m]))
+        for tag, i, j, k, m in steps
+        if tag != "equal"
+    )
 
 
 # --- Agreement across intervening nouns --------------------------------------------------------------------

@@ -63,12 +63,14 @@ def test_overlap_counts_repeated_words():
 
 
 def test_a_dictionary_gives_everything_back():
-    found = reconstruct(Codec(LINES), LINES, {"other": ["she sang .", "x " * 50]}, beam=10, lossless=5)
+    found = reconstruct(Codec(LINES), LINES, {"other": ["she sang .", "x " * 50]}, joined=LINES[:9], beam=10,
+                        lossless=5)  # fmt: skip
     for figures in (found["test"], *found["by_length"].values(), found["up_to_20_words"]):
         assert figures["exact"]["value"] == figures["accuracy"]["value"] == 1
         assert figures["nll"]["value"] == pytest.approx(0, abs=1e-6)
         assert figures["bleu"]["value"] == pytest.approx(100)
     assert sum(group["exact"]["rows"] for group in found["by_length"].values()) == len(LINES)
+    assert sum(group["exact"]["rows"] for group in found["joined_by_length"].values()) == 9
     assert found["domains"]["other"]["skipped"] == {"too_long": 1, "empty": 0}
     assert found["domains"]["other"]["sentences"] == 1
     assert found["beam"]["beam 5"]["exact"]["rows"] == 10

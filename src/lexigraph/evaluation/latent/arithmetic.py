@@ -3,7 +3,7 @@
     z(b, x) − z(a, x) + z(a, y)  →  b(y)            a, b: before and after an edit; x, y: two sentences
 
 success               over all parallel quadruples (a(x), b(x), a(y), b(y)) of the held-out split, in which the edit
-                      changes the same words at the same places of x and y
+                      changes the same words at the same places of x and y, after the same words
 any_two               over quadruples of any two sentences, in which the edit may take other words at other places
 if_reconstructed      over those whose four sentences come back from their own vectors (decoded without blur)
 strength s            z(a, y) + s · difference

@@ -23,7 +23,7 @@ from lexigraph.evaluation.latent.judge import fluency
 from lexigraph.evaluation.latent.sentences import cosines, fitting, mean, vectors, whole, words, written
 from lexigraph.latent.geometry import blend, steps_between
 from lexigraph.latent.mixture import Mixture
-from lexigraph.textmodel import LOOSE_BLUR, TextModel
+from lexigraph.textmodel import BLEND_BLUR, SAMPLE_BLUR, TextModel
 
 NOT_WORDS = re.compile(r"\W+")
 COMPONENTS = 20
@@ -79,7 +79,7 @@ def sampled(
 ) -> dict[str, Any]:
     """Samples from a mixture, decoded: fluency beside real sentences, variety beside them, and copies."""
     z, _ = mixture.sample(count, seed)
-    texts = written(model, z, blur=model.default_blur(blur, LOOSE_BLUR))
+    texts = written(model, z, blur=model.default_blur(blur, SAMPLE_BLUR))
     kept = fitting(model, real)
     result: dict[str, Any] = {"variety": {"samples": variety(texts), "real": variety(kept.wanted[:count])}}
     result["empty"] = sum(not text.strip() for text in texts)
@@ -120,12 +120,12 @@ def round_trips(
     real = vectors(model, fitting(model, texts[:count]))
     result = {"real": round_trip(model, real, 0.0)}
     if mixture is not None:
-        result["samples"] = round_trip(model, mixture.sample(count, seed)[0], model.default_blur(blur, LOOSE_BLUR))
+        result["samples"] = round_trip(model, mixture.sample(count, seed)[0], model.default_blur(blur, SAMPLE_BLUR))
     weights = steps_between(STEPS)[1:-1]
     pairs, ends, _ = whole(model, list(fixed_pairs(texts, max(1, count // len(weights)), seed)[0]))
     if pairs:
         between = [blend(two, weights) for two in vectors(model, ends).reshape(len(pairs), 2, -1)]
-        result["blends"] = round_trip(model, np.concatenate(between), model.default_blur(blur, LOOSE_BLUR))
+        result["blends"] = round_trip(model, np.concatenate(between), model.default_blur(blur, BLEND_BLUR))
     return result
 
 

@@ -18,7 +18,7 @@ from lexigraph.latent.pictures import degrade
 from lexigraph.text.corpus import Shard
 from lexigraph.textmodel import TextModel
 
-LENGTHS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40))  # tokens, without the end
+LENGTHS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 29), (30, 40))  # tokens, without the end
 DAMAGES: tuple[tuple[str, float], ...] = (
     ("png", 0),
     *(("jpeg", quality) for quality in (95, 75, 50)),
@@ -33,23 +33,23 @@ def reconstruct(
     texts: Sequence[str],
     domains: Mapping[str, Sequence[str]] | None = None,
     *,
+    joined: Sequence[str] = (),
     beam: int = 200,
     lossless: int = 100,
 ) -> dict[str, Any]:
     """All of the first part: `texts` as a whole and by length, other domains, beam 5, pictures, the lossless mode.
 
+    joined: longer texts, shown by length beside them.
     beam, lossless: how many of the texts these slower ways are tried on.
     """
     kept = fitting(model, texts)
     z = vectors(model, kept)
     back = written(model, z)
-    lengths = np.array([len(row) for row in kept.rows])
     few = np.array([len(text.split()) <= 20 for text in kept.texts], bool)
-    groups = {f"{low}-{high} tokens": (lengths >= low) & (lengths <= high) for low, high in LENGTHS}
-    groups[f"over {LENGTHS[-1][1]} tokens"] = lengths > LENGTHS[-1][1]
     result: dict[str, Any] = {
-        "test": _figures(model, kept, back, np.ones(len(lengths), bool)) | _counts(kept, len(texts)),
-        "by_length": {n: _figures(model, kept, back, chosen) for n, chosen in groups.items() if chosen.any()},
+        "test": _figures(model, kept, back, np.ones(len(back), bool)) | _counts(kept, len(texts)),
+        "by_length": by_length(model, kept, back),
+        "joined_by_length": by_length(model, fitting(model, joined)),
         "up_to_20_words": _figures(model, kept, back, few),
         "beam": _compared(kept, {"greedy": back[:beam], "beam 5": written(model, z[:beam], beam=5)}),
         "domains": {name: reconstruct_domain(model, others) for name, others in (domains or {}).items()},
@@ -62,6 +62,16 @@ def reconstruct(
     refined = vectors(model, some, lossless=True)
     result["lossless"] = _compared(some, {"before": read(z[: len(refined)]), "lossless": read(refined)})
     return result
+
+
+def by_length(model: TextModel, kept: Kept, back: Sequence[str] | None = None) -> dict[str, Any]:
+    """The figures of texts of about the same number of tokens; `back`: what was written of them, if it is known."""
+    if back is None:
+        back = written(model, vectors(model, kept))
+    lengths = np.array([len(row) for row in kept.rows])
+    groups = {f"{low}-{high} tokens": (lengths >= low) & (lengths <= high) for low, high in LENGTHS}
+    groups[f"over {LENGTHS[-1][1]} tokens"] = lengths > LENGTHS[-1][1]
+    return {name: _figures(model, kept, back, chosen) for name, chosen in groups.items() if chosen.any()}
 
 
 def reconstruct_domain(model: TextModel, texts: Sequence[str]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from lexigraph.latent.mixture import Mixture
 from lexigraph.registry import nearest
 from lexigraph.text.constructions import sentences as grammar_sentences
 from lexigraph.text.corpus import GRAMMAR, texts_of
-from lexigraph.textmodel import LOOSE_BLUR, TextModel
+from lexigraph.textmodel import BLEND_BLUR, SAMPLE_BLUR, TextModel
 
 PARTS = (
     *("reconstruction", "arithmetic", "edit files", "interpolation", "mixture", "round trip", "similarity"),
@@ -96,6 +96,7 @@ def run(
     texts = ordered((text for text in test if text.strip()), seed)
     if not texts:
         raise LexigraphError("There are no test sentences: give a file with one sentence a line.")
+    joined = [f"{a} {b}" for a, b in zip(texts[::2], texts[1::2], strict=False)]  # longer texts
     form = spaced(texts)
     shared: dict[str, Any] = {"blur": blur, "seed": seed}
     mixture, results = Lazy(model, texts[: amounts.vectors], seed), {}
@@ -122,7 +123,12 @@ def run(
 
     work: dict[str, Callable[[], dict[str, Any]]] = {
         "reconstruction": lambda: reconstruct(
-            model, texts[: amounts.sentences], other_texts(), beam=amounts.beam, lossless=amounts.lossless
+            model,
+            texts[: amounts.sentences],
+            other_texts(),
+            joined=joined[: amounts.sentences],
+            beam=amounts.beam,
+            lossless=amounts.lossless,
         ),
         "arithmetic": lambda: arithmetic(model, amounts.quadruples, spaced=form, tell=tell, **shared),
         "edit files": families,
@@ -181,7 +187,8 @@ def signature(
         "test_texts": len(texts),
         "grammar_spelling": "She sang ." if form else "She sang.",
         "blur_of_sums": model.default_blur(blur),
-        "blur_of_blends_and_samples": model.default_blur(blur, LOOSE_BLUR),
+        "blur_of_blends": model.default_blur(blur, BLEND_BLUR),
+        "blur_of_samples": model.default_blur(blur, SAMPLE_BLUR),
         "seed": seed,
         "sizes": asdict(sizes),
         "device": model.device.type,
