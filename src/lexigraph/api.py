@@ -33,7 +33,7 @@ from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.textmodel import MIXTURE, TextModel, build
 from lexigraph.training.checkpoint import latest, load_weights
 from lexigraph.training.distribution import World, join
-from lexigraph.training.loop import Fetch, Training, Validate, fit, precision, seed_everything
+from lexigraph.training.loop import Fetch, Training, Validate, check_graphs, fit, precision, seed_everything
 from lexigraph.training.progress import Reporter, peak_memory
 from lexigraph.training.resident import Resident
 from lexigraph.training.schedules import optimizer
@@ -79,6 +79,7 @@ def train(
     with join(device) as world:
         reporter = Reporter(0, quiet=quiet or not world.first)
         precision(asked.train.precision, world.device)  # refused before there is a folder
+        check_graphs(asked.train, world)
         if world.agreed(resume and folder.exists()):
             run = Run.open(folder)
             _refuse_changes(run, asked)

@@ -86,9 +86,7 @@ class Training:
 
     def _recorder(self) -> Recorder:
         """Records and replays passes, where that can be done."""
-        scaled = self.precision is torch.float16
-        if self.world.device.type != "cuda" or self.world.size > 1 or self.settings.accumulate > 1 or scaled:
-            raise UsageError("train.graphs needs one process on CUDA, train.accumulate = 1 and no fp16.")
+        check_graphs(self.settings, self.world)
         if getattr(self.network, "remembers", False):
             raise UsageError("train.graphs cannot be used with a system that carries memory from batch to batch.")
 
@@ -312,6 +310,15 @@ def precision(name: str, device: torch.device) -> torch.dtype:
     if name == "fp16" and device.type == "cpu":
         raise UsageError("train.precision = 'fp16' needs a GPU; on the CPU, take bf16 or fp32.")
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[name]
+
+
+def check_graphs(settings: Train, world: World) -> None:
+    """Refuse CUDA graphs where there can be none."""
+    alone = world.device.type == "cuda" and world.size == 1 and settings.accumulate == 1
+    if settings.graphs and (not alone or settings.precision == "fp16"):
+        raise UsageError(
+            "train.graphs needs one process on CUDA, train.accumulate = 1 and no fp16: set train.graphs=false."
+        )
 
 
 @contextmanager
