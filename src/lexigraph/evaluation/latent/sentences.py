@@ -36,16 +36,19 @@ class Kept:
     rows: list[np.ndarray]  # their tokens
     places: list[int]  # where they stood
     skipped: dict[str, int]  # reason → how many
-    unknown: int  # words outside the vocabulary, which cannot come back
 
 
-def fitting(model: TextModel, texts: Sequence[str]) -> Kept:
-    """The texts that the model can hold, and how many it cannot, by reason."""
+def fitting(model: TextModel, texts: Sequence[str], *, known: bool = False) -> Kept:
+    """The texts that the model can hold, and how many not, by reason; `known`: only those that it has words for."""
     clean = model._clean
     prepared = [clean(text) or "" for text in texts] if clean else list(texts)
     rows = model.tokenizer.encode_batch(prepared) if prepared else []
     longest = model.network.context - 1
-    reasons = ["empty" if not len(row) else "too_long" if len(row) > longest else "" for row in rows]
+    strange = [known and bool((row == model.tokenizer.unk).any()) for row in rows]
+    reasons = [
+        "empty" if not len(row) else "too_long" if len(row) > longest else "unknown_words" if odd else ""
+        for row, odd in zip(rows, strange, strict=True)
+    ]
     places = [place for place, reason in enumerate(reasons) if not reason]
     kept = [rows[place] for place in places]
     return Kept(
@@ -53,8 +56,7 @@ def fitting(model: TextModel, texts: Sequence[str]) -> Kept:
         model.tokenizer.decode_batch(kept),
         kept,
         places,
-        {reason: reasons.count(reason) for reason in ("too_long", "empty")},
-        sum(int((row == model.tokenizer.unk).sum()) for row in kept),
+        {reason: reasons.count(reason) for reason in ("too_long", "empty", "unknown_words")},
     )
 
 
@@ -68,7 +70,7 @@ def whole(model: TextModel, tuples: Sequence[tuple[str, ...]]) -> tuple[list[tup
 
 
 def vectors(model: TextModel, kept: Kept, lossless: bool = False) -> Float[np.ndarray, "n latent"]:
-    """The vectors of texts that fit; unknown words are counted in `kept`, not warned about."""
+    """The vectors of texts that fit."""
     if not kept.texts:
         return np.zeros((0, model.network.latent), np.float32)
     with warnings.catch_warnings():
