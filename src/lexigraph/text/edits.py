@@ -151,6 +151,9 @@ def edit_pairs(family: str, count: int | None, seed: int = 0, split: str | None 
     return islice(((grammar.realise(before), grammar.realise(after)) for before, after in kept), count)
 
 
+SEARCHED = 100  # pairs looked at for each quadruple of two that are edited alike
+
+
 def edit_quadruples(
     family: str, count: int, seed: int = 0, split: str | None = None, *, parallel: bool = False
 ) -> Iterator[tuple[str, str, str, str]]:
@@ -158,11 +161,12 @@ def edit_quadruples(
 
     parallel: in both, the edit changes the same words at the same places, as analogies usually do: `He is tired .
     She is tired .` goes with `He was asked to . She was asked to .` and not with `Did he sing ? Did she sing ?`. A
-    place is known by its number and by the word before it.
+    place is known by its number and by the word before it. Some edits seldom do the same twice: where `SEARCHED`
+    pairs for each quadruple are not enough, there are fewer than `count`.
     """
     pairs = edit_pairs(family, None, seed, split)
     if parallel:
-        return islice(_parallel(pairs), count)
+        return islice(_parallel(islice(pairs, SEARCHED * count)), count)
     different = (first + second for first, second in zip(pairs, pairs, strict=False) if first != second)
     return islice(different, count)
 

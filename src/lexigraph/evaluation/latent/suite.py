@@ -51,7 +51,7 @@ class Sizes:
     beam: int = 200  # of these, with beam 5
     lossless: int = 100  # of these, in lossless mode
     domain: int = 500  # of each other domain
-    quadruples: int = 100  # of each family of edits
+    quadruples: int = 200  # of each family of edits
     file_pairs: int = 100  # of each family of pairs in files
     pairs: int = 200  # to interpolate between
     vectors: int = 5000  # under the mixture
