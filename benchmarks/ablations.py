@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 from train_for import derived
@@ -44,10 +45,7 @@ def main() -> None:
     given = arguments.parse_args()
     print("| variant | KL | token accuracy | exact | seconds |\n| --- | --- | --- | --- | --- |", flush=True)
     for name in given.only or VARIANTS:
-        folder = given.out / name.split(",")[0].replace(" ", "-").replace("(", "").replace(")", "")
-        folder = (
-            folder if not folder.exists() else folder.with_name(f"{folder.name}-{len(list(given.out.iterdir()))}")
-        )
+        folder = given.out / re.sub(r"\W+", "-", name)
         run = derived(given.prepared, folder, ALWAYS + given.set + VARIANTS[name], given.steps)
         api.train(out=folder, resume=True, quiet=True)
         results = run.json("results.json")

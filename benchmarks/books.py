@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import re
 import sys
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
+from lexigraph.evaluation.latent.sentences import spelled
 from lexigraph.text.constructions import sentences
 
 JUDGE = 5  # every fifth book
-JOIN = 1  # every sentence
 GRAMMAR = 100_000  # sentences of the built-in corpus
 
 
@@ -43,12 +43,12 @@ def main(source: Path, out: Path) -> None:
             files["judge"].writelines(f"{line}\n" for line in lines)
             continue
         files["main"].writelines(f"{line}\n" for line in lines)
-        for place, line in enumerate(lines):
+        for line, following in zip_longest(lines, lines[1:]):
             files["joined"].write(f"{line}\n")
-            if place % JOIN == 0 and place + 1 < len(lines):
-                files["joined"].write(f"{line} {lines[place + 1]}\n")
+            if following:
+                files["joined"].write(f"{line} {following}\n")
     for sentence in sentences(GRAMMAR, split="train"):
-        files["joined"].write(re.sub(r" ([.,?!])", r"\1", sentence) + "\n")
+        files["joined"].write(spelled(sentence, spaced=False) + "\n")
     for file in files.values():
         file.close()
     for name in ("valid", "test"):

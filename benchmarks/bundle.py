@@ -1,8 +1,10 @@
 """Make a bundled model from a run: weights in 8 bits, mixture in 16, results and card; and say what it costs.
 
-    python benchmarks/bundle.py RUN NAME --test FILE [--sentences 2000]
+    python benchmarks/bundle.py RUN NAME --test FILE [--sentences 2000] [--mixture FILE]
 
-Prints exact match before and after on the first sentences of the test file, and the size of the folder.
+Prints exact match before and after on the first sentences of the test file, and the size of the folder. With
+--mixture, what samples are drawn from is fitted to lines of that file, and not to those of the training text.
+CARD.md is kept as it is: read it again.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
 from safetensors.torch import load_file, save_file
 
 import lexigraph
@@ -19,6 +23,8 @@ from lexigraph.run import BUNDLED, Run, replacing
 from lexigraph.text.corpus import texts_of
 from lexigraph.textmodel import MIXTURE
 from lexigraph.training.checkpoint import compacted
+
+MIXED = 20_000  # sentences that the mixture is fitted to
 
 
 def exact(folder: str | Path, texts: list[str]) -> float:
@@ -32,11 +38,16 @@ def main() -> None:
     arguments.add_argument("name")
     arguments.add_argument("--test", required=True)
     arguments.add_argument("--sentences", type=int, default=2000)
+    arguments.add_argument("--mixture", help="a text, one sentence a line")
     given = arguments.parse_args()
     run = Run.open(given.run)
     model = lexigraph.load(given.run)
+    if given.mixture:
+        lines = list(texts_of(given.mixture))
+        some = [lines[i] for i in np.linspace(0, len(lines) - 1, min(len(lines), MIXED)).astype(int)]
+        model.fit_mixture([text for text, fits in zip(some, model.fits(some), strict=True) if fits])
     fitting = (text for text in texts_of(given.test) if len(model.tokenizer.encode(text)) < model.network.context)
-    texts = [text for text, _ in zip(fitting, range(given.sentences), strict=False)]
+    texts = list(islice(fitting, given.sentences))
     target = BUNDLED / given.name
     target.parent.mkdir(exist_ok=True)
     card = (target / "CARD.md").read_text() if (target / "CARD.md").exists() else ""

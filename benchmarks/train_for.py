@@ -3,13 +3,16 @@
     lexigraph train picture-words --data books.main.txt … --out runs/prepared --prepare
     python benchmarks/train_for.py runs/prepared runs/words --seconds 300 --set model.form=plain --set train.lr=0.004
 
-The schedule of the rate needs to know the last step beforehand. Compiling, recording and choosing kernels happen
-while the speed is measured and do not count. Prints sentences per second and writes `speed.json` into the run folder.
+The schedule of the rate needs to know the last step beforehand, so that the speed is measured first, after `--warm`
+steps in which layers are compiled and kernels chosen. The training itself records its graphs again and looks at the
+validation text, which takes a little longer than so many seconds. Prints sentences per second and writes `speed.json`
+into the run folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import shutil
 import time
@@ -62,6 +65,8 @@ def main() -> None:
     arguments.add_argument("--set", action="append", default=[], help="section.key=value")
     arguments.add_argument("--warm", type=int, default=60, help="steps before the speed is measured")
     given = arguments.parse_args()
+    if Run(given.out).finished:
+        arguments.error(f"{given.out} holds a finished run: choose another folder.")
     begin = time.monotonic()
     run = derived(given.prepared, given.out, given.set)
     world = World(choose_device(run.recipe().train.device))
@@ -73,6 +78,10 @@ def main() -> None:
              "seconds_until_ready": round(ready, 1)}  # fmt: skip
     print(json.dumps(facts), flush=True)
     del training
+    gc.collect()  # a recorder and its training hold each other
+    if world.device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
     steps = max(10, int(given.seconds / per_step)) if given.seconds else None
     run = derived(given.prepared, given.out, given.set, steps)
     run.write("speed.json", facts)

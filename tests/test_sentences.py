@@ -83,6 +83,7 @@ def test_samples_repeat_with_their_seed(model):
     assert first == [str(one) for one in model.sample(5, seed=1)]
     assert first != [str(one) for one in model.sample(5, seed=2)]
     assert len(model.sample(3, component=0)) == 3
+    assert len(model.sample(3, plain=True)) == 3
 
 
 def test_the_nearest_neighbour_of_a_sentence_is_itself(model):
@@ -123,23 +124,25 @@ def test_pictures_are_files_that_know_their_model(model, tmp_path):
     ("text", "sentence"),
     [
         ("", "is empty"),
-        (" ", "is empty"),
         ("word " * 10_000, "at most 41"),
         (["He ran .", ""], "Text 2 of 2 is empty"),
     ],
 )
 def test_texts_that_cannot_be_encoded_are_refused(model, text, sentence):
-    if text == " ":
-        assert model.encode(text).shape == (1, 64)  # white space is text to a byte-level tokenizer
-        return
     with pytest.raises(LexigraphError, match=sentence):
         model.encode(text)
 
 
 def test_any_text_can_be_encoded(model):
-    z = model.encode(["naïve 🙂", "\x00\x07", "Ω"])
+    z = model.encode(["naïve 🙂", "\x00\x07", "Ω", " "])  # white space is text to a byte-level tokenizer
     assert np.isfinite(z).all()
-    assert len(model.decode(z)) == 3
+    assert len(model.decode(z)) == 4
+
+
+def test_nothing_in_gives_nothing_out(model):
+    none = model.encode([])
+    assert none.shape == (0, 64)
+    assert model.decode(none) == model.read([]) == model.read(model.pictures(none)) == []
 
 
 @pytest.mark.parametrize(
@@ -163,10 +166,36 @@ def test_wrong_requests_get_a_sentence(model):
         model.blend("He ran .", "They ran .", weights=[[1, 2, 3]])
     with pytest.raises(LexigraphError, match="blur"):
         model.decode(model.encode("He ran ."), blur=-1)
+    with pytest.raises(LexigraphError, match="trained with blur up to 2: decode with blur = 2 or less"):
+        model.decode(model.encode("He ran ."), blur=3)
+    with pytest.raises(LexigraphError, match="one blur for all, or 1"):
+        model.decode(model.encode("He ran ."), blur=np.ones(2))
+    with pytest.raises(UsageError, match="whole sentences only"):
+        model.score("He ran", ended=False)
     with pytest.raises(LexigraphError, match="not pictures of this model"):
         model.read(np.zeros((1, 8, 8, 3), np.uint8))
     with pytest.raises(LexigraphError, match="cannot generate"):
         model.generate(["He"])
+
+
+def test_words_that_were_rare_in_training_leave_a_text_without_the_training_text(tmp_path):
+    """A run folder is complete: whoever uses it needs no other file, also where cleaning has counted words."""
+    file, held_out = tmp_path / "lines.txt", tmp_path / "other.txt"
+    file.write_text("\n".join([*(["She saw the dog .", "He saw the cat ."] * 40), "He saw the zebra ."]))
+    held_out.write_text("She saw the zebra .\n")
+    changes = {"data.split": [1.0], "data.rare": [1], "data.max_words": [10], "tokenizer.kind": "word"}
+    made = lexigraph.train("picture", file, tmp_path / "run", set=changes, tiny=True, quiet=True)
+    file.unlink()
+    assert lexigraph.evaluate(tmp_path / "run", held_out)["tokens"] == 5  # She saw the . and the end
+    with pytest.warns(UserWarning, match="1 words are not in the vocabulary"):
+        assert np.array_equal(made.encode("She saw the zebra ."), made.encode("She saw the ."))
+
+
+def test_a_validation_text_of_which_nothing_fits_is_refused_at_once(tmp_path):
+    (tmp_path / "long.txt").write_text("word " * 500 + "\n")
+    with pytest.raises(LexigraphError, match="No sentence of the validation text fits into the model's 42 tokens"):
+        lexigraph.train("picture", "grammar", tmp_path / "run", valid=tmp_path / "long.txt", tiny=True, quiet=True)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_bundled_model_is_measured_but_never_written_to(tmp_path):

@@ -194,6 +194,9 @@ def _rehearse(network: Any, shards: dict[str, Shard], recipe: Recipe) -> None:
     optimizer(network, recipe.train, fused=False)
     with torch.no_grad():
         network.loss(network.prepare(shards["train"].columns(first)))
+    whole_sentences = "encode" in system(recipe.system).abilities
+    if whole_sentences and "valid" in shards and not len(shards["valid"].sentences(network.context)[0]):
+        raise LexigraphError(f"No sentence of the validation text fits into the model's {network.context} tokens.")
     if "valid" not in shards and recipe.train.patience:
         raise UsageError("train.patience needs a validation text: give --valid, or a share of data.split.")
     metrics = task_of(recipe.system).METRICS
@@ -292,8 +295,7 @@ def _mixture(model: TextModel, shard: Shard) -> Mixture:
     """The mixture that samples are drawn from, fitted to evenly chosen sentences of the training text."""
     starts, lengths = shard.sentences(model.network.context)
     chosen = np.linspace(0, len(starts) - 1, min(len(starts), model.recipe.eval.mixture)).astype(int)
-    texts = model.tokenizer.decode_batch(shard.contents(starts[chosen], lengths[chosen]))
-    return model.fit_mixture([text for text in texts if text.strip()])
+    return model.fit_mixture(model.space.encode(shard.contents(starts[chosen], lengths[chosen])))
 
 
 def _overview(recipe: Recipe, training: Training, vocabulary: int) -> str:
@@ -324,7 +326,8 @@ def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> d
     model = load(folder, device)
     run = Run.open(folder)
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
-    tidy = corpus.make_cleaner(model.recipe.data)
+    tidy = corpus.trained_cleaner(source, model.tokenizer)
+    source = dataclasses.replace(source, clean=(), rare=(), max_words=())  # all that is in `tidy`
     pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source, tidy))
     if corpus.find(str(data)) == corpus.find(model.recipe.data.train):
         warnings.warn(

@@ -121,6 +121,7 @@ def sample(
     run: RunArgument,
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many sentences.")] = 10,
     component: Annotated[int | None, typer.Option(help="From this part of the mixture only, counted from 0.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="From one normal distribution, not from a mixture.")] = False,
     temperature: Annotated[float, typer.Option(help="Spread of the vectors; 1: as in the training text.")] = 1.0,
     blur: Blur = None,
     beam: Beam = 1,
@@ -130,7 +131,9 @@ def sample(
 ) -> None:
     """New sentences, from vectors drawn at random."""
     model = load_model(run, device)
-    found = model.sample(count, component=component, temperature=temperature, blur=blur, beam=beam, seed=seed)
+    found = model.sample(
+        count, component=component, plain=plain, temperature=temperature, blur=blur, beam=beam, seed=seed
+    )
     _print(found, scores)
 
 

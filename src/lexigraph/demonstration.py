@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 from lexigraph import api
 from lexigraph.errors import LexigraphError
@@ -39,14 +40,17 @@ def run(out: Path, model: str | Path = MODEL) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     loaded = api.load(model, "cpu")
+    scores = Run.open(model).json("results.json")["scores"]
+    held_out = next((scores[name] for name in ("test", "valid") if name in scores), None)
     sections = {
         "A sentence, its picture, and the sentence again": _reconstructions(loaded),
         "From one sentence to another": _blend(loaded),
         "Arithmetic": _sums(loaded),
         "New sentences": _samples(loaded),
-        "How good it is": _scores(loaded, model),
+        "How good it is": _scores(held_out) if held_out else "<p>It was not measured on other text.</p>",
         "Go on": _further(model),
     }
+    footer = "; ".join([*([held_out["signature"]] if held_out else []), f"fingerprint {loaded.fingerprint}"])
     seconds = time.monotonic() - begin
     lead = (
         f"A sentence becomes {loaded.network.latent} numbers, the numbers a picture of "
@@ -55,13 +59,14 @@ def run(out: Path, model: str | Path = MODEL) -> Path:
     )
     remove(page)
     with replacing(page) as temporary:
-        temporary.write_text(report.page("Sentences as pictures", lead, sections, _footer(loaded)), encoding="utf-8")
+        temporary.write_text(report.page("Sentences as pictures", lead, sections, footer), encoding="utf-8")
     return page
 
 
 def _reconstructions(model: TextModel) -> str:
     z = model.encode(SENTENCES)
-    pictures, back = model.pictures(z), model.read(model.pictures(z))
+    pictures = model.pictures(z)
+    back = model.read(pictures)
     print("\nA sentence, its picture, and the sentence again")
     cards = []
     for sentence, pixels, text in zip(SENTENCES, pictures, back, strict=True):
@@ -100,9 +105,7 @@ def _samples(model: TextModel) -> str:
     )
 
 
-def _scores(model: TextModel, name: str | Path) -> str:
-    results = Run.open(name).json("results.json")
-    scores = results["scores"]["test"]
+def _scores(scores: dict[str, Any]) -> str:
     rows = [
         (
             "sentences written back exactly, in one pass",
@@ -112,7 +115,7 @@ def _scores(model: TextModel, name: str | Path) -> str:
         ("tokens right", f"{scores['accuracy']['value']:.2%}", f"{scores['tokens']:,}"),
         ("KL to the smoothed target, nats per token", f"{scores['kl']['value']:.4f}", f"{scores['tokens']:,}"),
     ]
-    return "<p>On books that it has never seen.</p>" + report.table(("", "", "measured on"), rows)
+    return "<p>On text that it has never seen.</p>" + report.table(("", "", "measured on"), rows)
 
 
 def _further(model: str | Path) -> str:
@@ -124,8 +127,3 @@ def _further(model: str | Path) -> str:
         "lexigraph train picture --data my.txt --out runs/mine",
     )
     return "<pre>" + "\n".join(commands) + "</pre>"
-
-
-def _footer(model: TextModel) -> str:
-    scores = Run.open(model.path or "").json("results.json")["scores"]["test"]
-    return f"{scores['signature']}; fingerprint {model.fingerprint}"

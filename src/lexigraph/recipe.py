@@ -149,7 +149,16 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "model.dim": (1, math.inf),
     "model.context": (2, math.inf),
     "model.dropout": (0, 0.999),
+    "model.inner": (0, math.inf),
+    "model.embedding": (1, math.inf),
+    "model.latent": (1, math.inf),
     "objective.label_smoothing": (0, 0.999),
+    "objective.blur": (0, math.inf),
+    "objective.sharp": (0, 1),
+    "objective.hide": (0, 0.999),
+    "objective.drop": (0, 0.999),
+    "objective.word_dropout": (0, 0.999),
+    "objective.free_bits": (0, math.inf),
 }
 SYSTEM_SECTIONS = {
     "model": "Config",

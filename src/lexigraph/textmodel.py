@@ -76,7 +76,7 @@ class Neighbour:
 
 
 class AbilityError(LexigraphError, AttributeError):
-    """The model cannot do this. To `hasattr`, it has no such method."""
+    """The model cannot do this."""
 
 
 class TextModel:
@@ -186,6 +186,8 @@ class TextModel:
         """Natural-log probability of each text, its end included; `ended=False` scores the text as a beginning."""
         self._require("score")
         if "encode" in self.abilities:  # of each text given its own vector
+            if not ended:
+                raise UsageError("An autoencoder scores whole sentences only: leave out ended=False (--prefix).")
             rows = self._sentences(texts)
             return self.space.log_probabilities(self.space.encode(rows), rows).tolist()
         return [float(values.sum()) for values in self.token_scores(texts, ended=ended)]
@@ -236,19 +238,16 @@ class TextModel:
 
     # ---- sentence spaces ---------------------------------------------------------------------------------
 
-    def encode(
-        self, texts: str | Sequence[str], *, lossless: bool = False, cleaned: bool = False
-    ) -> Float32[np.ndarray, "n latent"]:
+    def encode(self, texts: str | Sequence[str], *, lossless: bool = False) -> Float32[np.ndarray, "n latent"]:
         """The vector of each text.
 
         lossless: move the vectors of texts that would not come back until their 8-bit pictures are read exactly.
-        cleaned: the texts are cleaned as the training text was, and are taken as they are.
 
             >>> model.encode(["She laughed ."]).shape        # doctest: +SKIP
             (1, 256)
         """
         self._require("encode")
-        rows = self._sentences(texts, cleaned)
+        rows = self._sentences(texts)
         z = self.space.encode(rows)
         return self.space.refine(z, rows) if lossless else z
 
@@ -293,7 +292,8 @@ class TextModel:
         if isinstance(pictures, str | Path):
             pictures = [pictures]
         if not isinstance(pictures, np.ndarray):
-            pictures = np.stack([load_picture(file, self.fingerprint, side) for file in pictures])
+            loaded = [load_picture(file, self.fingerprint, side) for file in pictures]
+            pictures = np.stack(loaded) if loaded else np.zeros((0, side, side, 3), np.uint8)
         pictures = pictures[None] if pictures.ndim == 3 else pictures
         if pictures.dtype != np.uint8 or pictures.shape[1:] != (side, side, 3):
             raise LexigraphError(
@@ -376,6 +376,7 @@ class TextModel:
         count: int = 10,
         *,
         component: int | None = None,
+        plain: bool = False,
         temperature: float = 1.0,
         blur: float | None = None,
         beam: int = 1,
@@ -384,9 +385,11 @@ class TextModel:
         """New sentences: vectors drawn from the mixture of normal distributions that the training left, decoded.
 
         component: draw from this one of the mixture only, counted from 0.
+        plain: draw from one normal distribution with the mean and covariance of the whole mixture.
         """
         self._require("sample")
-        z, _ = self.mixture.sample(count, seed, component, temperature)
+        mixture = self.mixture.merged() if plain else self.mixture
+        z, _ = mixture.sample(count, seed, component, temperature)
         return self._best(z, beam, self.default_blur(blur, SAMPLE_BLUR))
 
     @cached_property
@@ -396,9 +399,10 @@ class TextModel:
             raise LexigraphError("This model has no mixture to sample from: fit one with model.fit_mixture(texts).")
         return Mixture.load(self.path / MIXTURE)
 
-    def fit_mixture(self, texts: Sequence[str], components: int = 20, seed: int = 0) -> Mixture:
-        """Fit the mixture that `sample` draws from to the vectors of these texts; `mixture.save(path)` keeps it."""
-        self.mixture = Mixture.fit(self.encode(texts), min(components, max(1, len(texts) // 50)), seed)
+    def fit_mixture(self, texts: Sequence[str] | np.ndarray, components: int = 20, seed: int = 0) -> Mixture:
+        """Fit the mixture that `sample` draws from to these texts or vectors; `mixture.save(path)` keeps it."""
+        z = self._vectors(texts) if isinstance(texts, np.ndarray) else self.encode(texts)
+        self.mixture = Mixture.fit(z, min(components, max(1, len(z) // 50)), seed)
         return self.mixture
 
     def neighbours(
@@ -437,11 +441,23 @@ class TextModel:
         texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))
         return [[Scored(next(texts), h.log_probability, h.produced, h.score) for h in row] for row in found]
 
-    def _sentences(self, texts: str | Sequence[str], cleaned: bool = False) -> list[np.ndarray]:
+    def rows(self, texts: Sequence[str]) -> tuple[list[np.ndarray], int]:
+        """The tokens of texts that are cleaned as the training text was, and how many of their words are unknown."""
+        prepared = [self._clean(text) or "" for text in texts] if self._clean else list(texts)
+        rows, unk = self.tokenizer.encode_batch(prepared), self.tokenizer.unk
+        unknown = sum(int((row == unk).sum()) for row in rows)
+        if unknown and self.recipe.data.rare:  # such words left the lines of the training text
+            rows = [row[row != unk] for row in rows]
+        return rows, unknown
+
+    def fits(self, texts: Sequence[str]) -> list[bool]:
+        """Whether each text can be encoded: it holds something, and not more than a sentence of this model may."""
+        return [0 < len(row) < self.network.context for row in self.rows(texts)[0]]
+
+    def _sentences(self, texts: str | Sequence[str]) -> list[np.ndarray]:
         """The tokens of texts that fit into the space, or a sentence that says which one does not, and why."""
         texts = [texts] if isinstance(texts, str) else list(texts)
-        prepared = texts if cleaned or not self._clean else [self._clean(text) or "" for text in texts]
-        rows = self.tokenizer.encode_batch(prepared)
+        rows, unknown = self.rows(texts)
         longest = self.network.context - 1
         for number, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
             which = f"Text {number} of {len(texts)}" if len(texts) > 1 else "The text"
@@ -453,15 +469,9 @@ class TextModel:
                     f"{which} has {len(row):,} tokens, and this model reads sentences of at most {longest}: "
                     "give it one sentence at a time."
                 )
-        unknown = sum(int((row == self.tokenizer.unk).sum()) for row in rows)
         if unknown:
             warnings.warn(f"{unknown} words are not in the vocabulary and cannot come back.", stacklevel=3)
         return rows
-
-    def fits(self, texts: Sequence[str]) -> list[bool]:
-        """Whether each text can be encoded: it holds something, and not more than a sentence of this model may."""
-        prepared = [self._clean(text) or "" for text in texts] if self._clean else texts
-        return [0 < len(row) < self.network.context for row in self.tokenizer.encode_batch(prepared)]
 
     def _normalised(self, text: str) -> str:
         """A text as the model could at best give it back."""
@@ -495,8 +505,7 @@ class TextModel:
         return self._batch([[self.tokenizer.eos, *self._encode(prompt)] for prompt in prompts])
 
     def _encode(self, text: str) -> list[int]:
-        """Tokens of a text that is cleaned as the training text was."""
-        return self.tokenizer.encode((self._clean(text) or "") if self._clean else text)
+        return self.rows([text])[0][0].tolist()
 
     def _batch(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         lengths = torch.tensor([len(row) for row in rows], device=self.device)

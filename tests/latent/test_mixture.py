@@ -65,10 +65,17 @@ def test_likelihood_is_the_formula_of_the_normal_distribution():
 
 def test_one_gaussian_has_the_moments_of_the_data():
     z, _ = clusters()
-    one = Mixture.gaussian(z)
+    one = Mixture.fit(z, components=1)
     np.testing.assert_allclose(one.means, [z.mean(axis=0)])
     np.testing.assert_allclose(one.choleskys[0] @ one.choleskys[0].T, np.cov(z.T, bias=True), atol=1e-4 * z.var())
-    np.testing.assert_allclose(Mixture.gaussian(z, "diag").choleskys, [z.std(axis=0)], rtol=1e-2)
+
+
+@pytest.mark.parametrize(("mixture", "together", "second"), [(FULL, 0.125, 1.8125), (DIAGONAL, 0.0, 1.75)])
+def test_merged_into_one_gaussian_it_keeps_mean_and_covariance(mixture, together, second):
+    one = mixture.merged()
+    np.testing.assert_allclose(one.means, [[7.5, 0.0]])
+    # 7 within the two clouds and 1/4 · 3/4 · 10² between them
+    np.testing.assert_allclose(one.choleskys[0] @ one.choleskys[0].T, [[7 + 18.75, together], [together, second]])
 
 
 @pytest.mark.parametrize("mixture", [FULL, DIAGONAL], ids=["full", "diagonal"])
@@ -169,7 +176,7 @@ def test_what_cannot_be_fitted_or_drawn_is_refused_with_a_sentence():
     with pytest.raises(LexigraphError, match="mixture of 20 cannot be fitted to 5 vectors: give at least 20"):
         Mixture.fit(z)
     with pytest.raises(LexigraphError, match="give at least 2"):
-        Mixture.gaussian(z[:1])
+        Mixture.fit(z[:1], 1)
     with pytest.raises(LexigraphError, match="components is 0"):
         Mixture.fit(z, 0)
     with pytest.raises(LexigraphError, match="not finite"):

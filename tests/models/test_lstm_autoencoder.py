@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -11,6 +9,7 @@ from torch.distributions import Normal, kl_divergence
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from lexigraph import recipe
 from lexigraph.errors import LexigraphError
 from lexigraph.models.lstm_autoencoder import END, PRIOR, UNKNOWN, Config, LSTMAutoencoder, Objective
 from lexigraph.objectives import chance
@@ -161,30 +160,6 @@ def test_kl_is_that_of_torch_distributions():
     assert torch.equal(made.encode(source, lengths), mean)
 
 
-def test_free_bits_and_annealing_by_hand():
-    made = network(Objective(variational=True, free_bits=0.5, anneal=100), latent=2)
-    # entries: mean 2, variance 1: KL 2;  mean 0, variance e: KL (e - 2) / 2 = 0.36, below the free 0.5
-    read = torch.tensor([[2.0, 0.0, 0.0, 1.0]])
-    for step, weight in ((0, 0.0), (25, 0.25), (100, 1.0), (250, 1.0)):
-        batch = made.prepare({"text": ROWS[:1], "seeds": SEEDS[:1], "step": step})
-        z, term = made._sampled(read, batch["seeds"], batch)
-        assert float(term.total) == pytest.approx(weight * 2.5)
-        assert not torch.equal(z, read[:, :2])
-    made = network(Objective(variational=True, free_bits=0.1), latent=2)
-    z, term = made._sampled(read, None, made.prepare({"text": ROWS[:1]}))
-    assert float(term.total) == pytest.approx(2 + (math.e - 2) / 2)
-    assert torch.equal(z, read[:, :2])
-
-
-def test_samples_have_the_posteriors_mean_and_deviation():
-    made = network(Objective(variational=True), latent=3)
-    read = torch.tensor([[1.0, -2.0, 0.0, math.log(4.0), 0.0, -2.0]]).expand(5000, -1)
-    batch = made.prepare({"text": ROWS[:1] * 5000, "seeds": np.arange(5000), "step": 0})
-    z, _ = made._sampled(read, batch["seeds"], batch)
-    assert torch.allclose(z.mean(0), torch.tensor([1.0, -2.0, 0.0]), atol=0.1)
-    assert torch.allclose(z.std(0), torch.tensor([2.0, 1.0, math.exp(-1)]), atol=0.1)
-
-
 def test_the_encoder_deceives_the_discriminator_and_that_one_learns_the_truth():
     """One term holds both sides of the game: each must be pulled its own way."""
     made = network(Objective(adversary=3.0)).double()
@@ -238,7 +213,6 @@ def test_a_tiny_one_learns_eight_sentences_by_heart(objective):
 def test_forms_that_contradict_each_other_are_refused():
     with pytest.raises(LexigraphError, match="choose one"):
         network(Objective(variational=True, adversary=1.0))
-    with pytest.raises(LexigraphError, match=r"objective\.drop = 1\.0 is a share"):
-        network(Objective(drop=1.0))
-    with pytest.raises(LexigraphError, match=r"model\.latent"):
-        network(latent=0)
+    for key, odd in (("objective.drop", 1.0), ("model.latent", 0)):
+        with pytest.raises(LexigraphError, match=key):
+            recipe.read("lstm-autoencoder", {key: odd})

@@ -94,7 +94,7 @@ def test_precisions_train_on_the_cpu(tmp_path, precision):
     assert log(tmp_path / "run", "train")[-1]["loss"] < 10
 
 
-@pytest.mark.parametrize("name", ["sgd", "rmsprop", "adam", "adamw"])
+@pytest.mark.parametrize("name", ["sgd", "rmsprop", "adam", "adamw", "muon"])
 def test_every_optimizer_resumes_to_the_last_bit(tmp_path, name, monkeypatch):
     changes = {"train.optimizer": name, "train.momentum": 0.5, "train.checkpoint_every": 4, "train.lr": 0.01}
     train(tmp_path / "calm", **changes)

@@ -62,3 +62,16 @@ def test_matrices_are_weights_of_products_not_tables():
         "convolution.weight",
     }
     assert as_matrix(network["convolution"].weight).shape == (6, 18)
+
+
+def test_a_scaler_skips_steps_of_infinite_gradients():
+    layer = torch.nn.Linear(4, 4)
+    groups = [
+        {"params": [layer.weight], "matrices": True, "weight_decay": 0.0},
+        {"params": [layer.bias], "matrices": False, "weight_decay": 0.0},
+    ]
+    muon_optimizer, scaler = muon.Muon(groups, lr=0.1, fused=True), torch.amp.GradScaler("cpu")
+    before = [p.detach().clone() for p in layer.parameters()]
+    scaler.scale(layer(torch.full((1, 4), torch.inf)).sum()).backward()
+    scaler.step(muon_optimizer)
+    assert all(torch.equal(a, b) for a, b in zip(before, layer.parameters(), strict=True))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.intervals import metric, signature
 from lexigraph.objectives.next_token import IGNORE, smoothed_kl
 from lexigraph.recipe import Recipe
@@ -30,7 +31,9 @@ def row_scores(
 ) -> dict[str, np.ndarray]:
     """KL, NLL, right tokens and tokens of every sentence, up to about `limit` tokens."""
     starts, lengths = shard.sentences(network.context)
-    units = int(np.searchsorted(starts, limit)) if limit else len(starts)
+    if not len(starts):
+        raise LexigraphError(f"No sentence of this text fits into the model's {network.context} tokens.")
+    units = max(1, int(np.searchsorted(starts, limit))) if limit else len(starts)
     plan = Buckets(starts[:units], lengths[:units], recipe.eval.batch_tokens, 0)
     rows: dict[str, list[np.ndarray]] = {name: [] for name in ("kl", "nll", "right", "tokens")}
     for step in range(plan.epoch_steps):
@@ -74,9 +77,9 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray) -> 
     }
     starts, lengths = shard.sentences(model.network.context)
     first = slice(model.recipe.eval.sentences)
-    wanted = model.tokenizer.decode_batch(shard.contents(starts[first], lengths[first]))
-    wanted = [text for text in wanted if text.strip()]
-    written = [found[0].text for found in model.hypotheses(model.encode(wanted, cleaned=True))]
+    contents = shard.contents(starts[first], lengths[first])
+    wanted = model.tokenizer.decode_batch(contents)
+    written = [found[0].text for found in model.hypotheses(model.space.encode(contents))]
     result |= sentence_scores(written, wanted)
     result["too_long"] = len(shard.offsets) - 1 - len(starts)
     result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model

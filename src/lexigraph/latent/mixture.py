@@ -63,10 +63,14 @@ class Mixture:
         roots = np.sqrt(model.covariances_) if covariance == "diag" else np.linalg.cholesky(model.covariances_)
         return cls(model.weights_, model.means_, roots)
 
-    @classmethod
-    def gaussian(cls, z: Float[np.ndarray, "n d"], covariance: str = "full") -> Mixture:
-        """One Gaussian with the mean and the covariance of these vectors."""
-        return cls.fit(z, components=1, covariance=covariance)
+    def merged(self) -> Mixture:
+        """One Gaussian with the mean and the covariance of the whole: Σ_k π_k (Σ_k + μ_k μ_kᵀ) - μ μᵀ."""
+        mean = self.weights @ self.means
+        within = np.square(self.choleskys) if self.diagonal else self.choleskys @ self.choleskys.transpose(0, 2, 1)
+        inside = np.einsum("k,k...->...", self.weights, within)
+        apart = self.means - mean
+        covariance = (np.diag(inside) if self.diagonal else inside) + (self.weights * apart.T) @ apart
+        return Mixture(np.ones(1), mean[None], np.linalg.cholesky(covariance)[None])
 
     def sample(
         self, count: int, seed: int, component: int | None = None, temperature: float | int = 1.0

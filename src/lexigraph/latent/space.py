@@ -23,7 +23,7 @@ from lexigraph.latent.pictures import to_float, to_uint8
 
 ENCODED = 2048  # tokens encoded at once
 DECODED = 64  # sentences decoded at once
-REFINED = 64  # sentences refined at once
+REFINED = 1024  # tokens refined at once
 PATIENCE = 500  # steps of refinement before a sentence is given up
 
 
@@ -70,11 +70,7 @@ class Space:
         blur: float | np.ndarray = 0.0,
     ) -> list[list[Hypothesis]]:
         """The best sentences for vectors (`z`) or pictures (`picture`, in [-1, 1]), best first."""
-        if np.any(np.asarray(blur) > 0) and not getattr(self.network.objective, "blur", 0):
-            raise LexigraphError("This model was trained without blur: decode with blur = 0.")
-        blurs = np.broadcast_to(np.asarray(blur, np.float32), (len(sources),))
-        if not np.isfinite(blurs).all() or (blurs < 0).any():
-            raise LexigraphError("blur is 0 (take the vector at its word) or more, and a number.")
+        blurs = self._blurs(blur, len(sources))
         found: list[list[Hypothesis]] = []
         width = max(beam, n_best)
         for first in range(0, len(sources), DECODED):
@@ -88,6 +84,18 @@ class Space:
             else:
                 found += [[best] for best in generate(self.network, batch, temperature=0, **common)]
         return found
+
+    def _blurs(self, blur: float | np.ndarray, count: int) -> Float32[np.ndarray, " n"]:
+        """One blur for each of so many sources, all of them such as the model was trained with."""
+        known, blurs = getattr(self.network.objective, "blur", 0.0), np.asarray(blur, np.float32)
+        if blurs.shape not in ((), (count,)):
+            raise LexigraphError(f"Give one blur for all, or {count}: these have the shape {blurs.shape}.")
+        if not np.isfinite(blurs).all() or (blurs < 0).any():
+            raise LexigraphError("blur is 0 (take the vector at its word) or more, and a number.")
+        if (blurs > known).any():
+            until = f"with blur up to {known:g}" if known else "without blur"
+            raise LexigraphError(f"This model was trained {until}: decode with blur = {known:g} or less.")
+        return np.broadcast_to(blurs, (count,))
 
     @torch.inference_mode()
     def log_probabilities(
@@ -111,8 +119,12 @@ class Space:
     @torch.inference_mode()
     def draw(self, z: Float32[np.ndarray, "n latent"]) -> UInt8[np.ndarray, "n side side 3"]:
         """The pictures of vectors, in 8 bits a channel."""
-        drawn = [self.network.draw(self._tensor(z[i : i + 64])).cpu() for i in range(0, len(z), 64)]
-        return to_uint8(torch.cat(drawn).permute(0, 2, 3, 1).numpy())
+        side = self.network.config.side
+        pictures = np.zeros((len(z), side, side, 3), np.uint8)
+        for first in range(0, len(z), DECODED):
+            part = slice(first, first + DECODED)
+            pictures[part] = to_uint8(self.network.draw(self._tensor(z[part])).permute(0, 2, 3, 1).cpu().numpy())
+        return pictures
 
     def read(self, pictures: UInt8[np.ndarray, "n side side 3"], **search: Any) -> list[list[Hypothesis]]:
         """The sentences in pictures; `search` as for `decode`."""
@@ -129,7 +141,7 @@ class Space:
         when every token is the most probable one after the true ones before it: greedy search then writes the row.
         """
         refined = z.copy()
-        for places in _like_lengths([len(row) + 1 for row in rows], REFINED * 16):
+        for places in _like_lengths([len(row) + 1 for row in rows], REFINED):
             refined[places] = self._refine(self._tensor(z[places]), [rows[i] for i in places])
         return refined
 
@@ -140,25 +152,17 @@ class Space:
         best, open_rows = start.clone(), torch.arange(len(rows), device=self.device)
         z = start.clone().requires_grad_()
         optimizer = torch.optim.Adam([z], lr=0.1)
-        frozen = [p for p in self.network.parameters() if p.requires_grad]
-        for parameter in frozen:
-            parameter.requires_grad_(False)
-        try:
-            for _ in range(PATIENCE):
-                logits = self._logits_of_picture(z[open_rows], inputs[open_rows])
-                wanted, counted = targets[open_rows], inside[open_rows]
-                wrong = ((logits.argmax(2) != wanted) & counted).any(1)
-                best[open_rows[~wrong]] = z.detach()[open_rows[~wrong]]
-                if not wrong.any():
-                    break
-                losses = F.cross_entropy(logits[wrong].transpose(1, 2), wanted[wrong], reduction="none")
-                optimizer.zero_grad()
-                (losses * counted[wrong]).sum().backward()
-                optimizer.step()
-                open_rows = open_rows[wrong]
-        finally:
-            for parameter in frozen:
-                parameter.requires_grad_(True)
+        for _ in range(PATIENCE):
+            logits = self._logits_of_picture(z[open_rows], inputs[open_rows])
+            wanted, counted = targets[open_rows], inside[open_rows]
+            wrong = ((logits.argmax(2) != wanted) & counted).any(1)
+            best[open_rows[~wrong]] = z.detach()[open_rows[~wrong]]
+            if not wrong.any():
+                break
+            losses = F.cross_entropy(logits[wrong].transpose(1, 2), wanted[wrong], reduction="none")
+            [z.grad] = torch.autograd.grad((losses * counted[wrong]).sum(), z)
+            optimizer.step()
+            open_rows = open_rows[wrong]
         return best.cpu().numpy()
 
     def _logits_of_picture(self, z: Tensor, inputs: Tensor) -> Tensor:

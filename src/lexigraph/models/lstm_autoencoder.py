@@ -39,6 +39,7 @@ from lexigraph.nn.linear import linear
 from lexigraph.nn.stepper import State, Step
 from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
+from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 
 UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
@@ -157,7 +158,9 @@ class LSTMAutoencoder(nn.Module):
         read = self._read(*self._corrupted(batch["targets"], seeds))
         z, more = read[:, : self.latent], {}
         if objective.variational:
-            z, more["kl"] = self._sampled(read, seeds, batch)
+            noise = None if seeds is None else chance.gaussian(seeds, self.latent, POSTERIOR)
+            z, kl = sampled(z, read[:, self.latent :], noise, batch.tensors.get("step"), objective)
+            more["kl"] = Term(kl, batch.counts["kl"])
         if seeds is not None:
             inputs = _hidden(inputs, seeds, objective.word_dropout, WORD_DROPOUT)
             if objective.adversary:
@@ -178,19 +181,6 @@ class LSTMAutoencoder(nn.Module):
             source = _hidden(source, seeds, self.objective.hide, HIDE)
             source = source.gather(1, (~kept).long().argsort(dim=1, stable=True))  # closed up, in order
         return source, kept.sum(1)
-
-    def _sampled(
-        self, read: Float[Tensor, "B outputs"], seeds: Int[Tensor, " B"] | None, batch: Batch
-    ) -> tuple[Float[Tensor, "B k"], Term]:
-        """z ~ N(μ, σ²) in training and μ otherwise; KL(N(μ, σ²) || N(0, 1)), each entry's free bits left out."""
-        mean, log_variance = read[:, : self.latent], read[:, self.latent :].clamp(-10, 10)
-        kl = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance)
-        z, weight = mean, torch.ones(())
-        if seeds is not None:
-            z = mean + (0.5 * log_variance).exp() * chance.gaussian(seeds, self.latent, POSTERIOR).to(mean)
-            weight = (batch["step"] / max(1, self.objective.anneal)).clamp(max=1.0)
-        total = weight * self.objective.kl_weight * kl.clamp(min=self.objective.free_bits).sum()
-        return z, Term(total, batch.counts["kl"])
 
     def _judged(self, z: Float[Tensor, "B k"], seeds: Int[Tensor, " B"], batch: Batch) -> Term:
         """Both sides of the game in one sum: D learns without moving z, the encoder without moving D."""
@@ -230,10 +220,5 @@ def _full_precision(device: torch.device) -> torch.autocast:
 
 
 def _check(config: Config, objective: Objective) -> None:
-    if min(config.embedding, config.latent) < 1:
-        raise LexigraphError("model.embedding and model.latent must be at least 1.")
-    for name in ("hide", "drop", "word_dropout"):
-        if not 0 <= getattr(objective, name) < 1:
-            raise LexigraphError(f"objective.{name} = {getattr(objective, name)} is a share, from 0 to below 1.")
     if objective.variational and objective.adversary:
         raise LexigraphError("objective.variational and objective.adversary both hold z near N(0, 1): choose one.")

@@ -42,11 +42,14 @@ from lexigraph.nn.stepper import State, Step
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
+from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 
 SIDES = (16, 32, 64, 128)
 BLURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of these, and blends between them
 UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
+HIDE, DROP, LEVEL = 1, 2, 3  # streams of chance (objectives/chance.py): uniform numbers,
+NOISE, POSTERIOR = 4, 5  # and normal ones
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Cache(State):
 
 
 class PictureAutoencoder(nn.Module):
-    """The network. `encode`, `draw`, `look` and the stepper are its four halves."""
+    """The network. `encode`, `draw`, `look` and the stepper are its four parts."""
 
     remembers = False
     table: Tensor  # of positions
@@ -234,34 +237,23 @@ class PictureAutoencoder(nn.Module):
         seen = targets != IGNORE
         source = targets.clamp(min=0)
         if seeds is not None and objective.hide:
-            source = source.masked_fill(chance.uniform(seeds, source.shape[1], 1) < objective.hide, UNKNOWN)
+            source = source.masked_fill(chance.uniform(seeds, source.shape[1], HIDE) < objective.hide, UNKNOWN)
         looked = seen
         if seeds is not None and objective.drop:
-            looked = seen & (chance.uniform(seeds, source.shape[1], 2) >= objective.drop)
+            looked = seen & (chance.uniform(seeds, source.shape[1], DROP) >= objective.drop)
             looked = looked | (looked.sum(1, keepdim=True) == 0) & seen  # at least something
         read, blur, terms = self._read(source, looked), None, {}
         z = self._normal(read[:, 0])
         if objective.variational:
-            z, terms["kl"] = self._sampled(read, seeds, batch)
+            noise = None if seeds is None else chance.gaussian(seeds, self.latent, POSTERIOR)
+            z, kl = sampled(read[:, 0], read[:, 1], noise, batch.tensors.get("step"), objective)
+            terms["kl"] = Term(kl, batch.counts["kl"])
         if seeds is not None and objective.blur:
-            draws = chance.uniform(seeds, 2, 3)
+            draws = chance.uniform(seeds, 2, LEVEL)
             blur = objective.blur * draws[:, 0] ** 2 * (draws[:, 1] >= objective.sharp)
-            z = z + blur[:, None] * chance.gaussian(seeds, self.latent, 4)
+            z = z + blur[:, None] * chance.gaussian(seeds, self.latent, NOISE)
         hidden = self._write(self._memory(z), batch["inputs"], blur)
         return self.output(hidden, self.embedding.weight, batch) | terms, None
-
-    def _sampled(
-        self, read: Float[Tensor, "B 2 latent"], seeds: Tensor | None, batch: Batch
-    ) -> tuple[Float[Tensor, "B latent"], Term]:
-        """z ~ N(μ, σ²) in training and μ otherwise; KL(N(μ, σ²) || N(0, 1)), each entry's free bits left out."""
-        mean, log_variance = read[:, 0], read[:, 1].clamp(-10, 10)
-        kl = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance)
-        z, weight = mean, torch.ones(())
-        if seeds is not None:
-            z = mean + (0.5 * log_variance).exp() * chance.gaussian(seeds, self.latent, 5)
-            weight = (batch["step"] / max(1, self.objective.anneal)).clamp(max=1.0)
-        total = weight * self.objective.kl_weight * kl.clamp(min=self.objective.free_bits).sum()
-        return z, Term(total, batch.counts["kl"])
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
@@ -333,8 +325,13 @@ def _check(config: Config, objective: Objective) -> None:
         )
     if config.side not in SIDES:
         raise LexigraphError(f"model.side = {config.side} must be one of {', '.join(map(str, SIDES))}.")
-    if config.dim % 16:
-        raise LexigraphError(f"model.dim = {config.dim} must be a multiple of 16: channels are halved four times.")
+    least = (
+        16 if config.form == "basis" else max(16, config.side // 4)
+    )  # where channels are halved with each doubling
+    if config.dim % least:
+        raise LexigraphError(
+            f"model.dim = {config.dim} must be a multiple of {least} for pictures of side {config.side}."
+        )
     if config.k not in (1, 2, 4, 8):
         raise LexigraphError(f"model.k = {config.k} must be 1 (a vector), 2, 4 or 8 (a map).")
     if objective.variational and objective.blur:

@@ -2,8 +2,8 @@
 
     attention(Q, K, V) = softmax(Q Kᵀ / √d_k + mask) V          d_k: the size of one head's key
 
-Fused kernels save the T × S weights, tile by tile of 64 places or more. Of a short sentence such a tile is mostly
-empty, and its weights are small: on a GPU plain products are then faster.
+Fused kernels never store the T × S weights: they work through them in tiles of 64 places or more. A short sentence
+leaves most of a tile empty, and its weights are small: there plain products are faster on a GPU.
 
 Shapes: B batch, H heads, T queries, S keys, D head size.
 """

@@ -37,7 +37,8 @@ class Norm(nn.GroupNorm):
     """Over groups of channels and all places of one picture: nothing is shared between the pictures of a batch."""
 
     def __init__(self, channels: int) -> None:
-        super().__init__(max(1, min(8, channels // 4)), channels)
+        most = max(1, min(8, channels // 4))
+        super().__init__(next(groups for groups in range(most, 0, -1) if channels % groups == 0), channels)
 
     def forward(self, x: Map) -> Map:
         if not torch.compiler.is_compiling():

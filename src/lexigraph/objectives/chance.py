@@ -27,7 +27,7 @@ def seeds_of(places: np.ndarray, epoch: int, seed: int) -> np.ndarray:
 
 
 def uniform(seeds: Int[Tensor, " rows"], count: int, stream: int) -> Float[Tensor, "rows count"]:
-    """`count` numbers in (0, 1) for each seed; another `stream` gives other numbers."""
+    """`count` numbers in (0, 1] for each seed; another `stream` gives other numbers."""
     places = torch.arange(count, device=seeds.device) * 0x1E3779B1 + stream * 0x05EBCA77
     h = (seeds[:, None] ^ places) & WORD
     for shift, factor in ((16, 0x7FEB352D), (15, 0x045D9F3B), (16, 0x27D4EB2F), (15, 1)):
@@ -36,6 +36,6 @@ def uniform(seeds: Int[Tensor, " rows"], count: int, stream: int) -> Float[Tenso
 
 
 def gaussian(seeds: Int[Tensor, " rows"], count: int, stream: int) -> Float[Tensor, "rows count"]:
-    """Standard normal numbers, by Box and Muller."""
+    """Standard normal numbers, by Box and Muller from the uniform streams 2 n and 2 n + 1."""
     radius = (-2 * uniform(seeds, count, 2 * stream).log()).sqrt()
     return radius * (2 * math.pi * uniform(seeds, count, 2 * stream + 1)).cos()

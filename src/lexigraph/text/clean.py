@@ -236,6 +236,11 @@ def fitted_cleaner(
     return _in_turn(steps)
 
 
+def known_words(rules: Sequence[str], known: Collection[str], longest: int) -> LineRule:
+    """The outcome of `fitted_cleaner` as a rule: words other than these leave a line, and long lines are dropped."""
+    return _in_turn([cleaner(rules), _stage_rule(Stage(0, longest), frozenset(known))])
+
+
 def _stage_rule(stage: Stage, frequent: frozenset[str]) -> LineRule:
     def keep_frequent(line: str) -> str | None:
         words = [word for word in line.split() if word in frequent]

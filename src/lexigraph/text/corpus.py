@@ -73,6 +73,14 @@ def make_cleaner(data: recipes.Data) -> clean.LineRule | None:
     return clean.fitted_cleaner(lines, data.clean, list(map(clean.Stage, data.rare, data.max_words)))
 
 
+def trained_cleaner(data: recipes.Data, tokenizer: Tokenizer) -> clean.LineRule | None:
+    """The same cleaning for other text, without the training text: words that were rare are not in the vocabulary."""
+    if not data.rare or tokenizer.kind != "word":
+        return clean.cleaner(data.clean) if data.clean else None
+    words = (tokenizer.token_of(i) for i in range(len(tokenizer)))
+    return clean.known_words(data.clean, frozenset(words), data.max_words[-1])
+
+
 def pieces(data: recipes.Data, tidy: clean.LineRule | None = None) -> Iterator[Piece]:
     """All text of the recipe's files with the split that each piece belongs to, cleaned by `tidy` or as it says."""
     given = {name: getattr(data, name) for name in SPLITS if getattr(data, name)}

@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -185,7 +185,11 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
     checkpoint_every = settings.checkpoint_every or validate_every
     recent = _Recent()
     before = progress.seconds - time.monotonic()
-    with _signals() as stopping:
+    with ExitStack() as closing:
+        closing.callback(reporter.close)
+        if log:
+            closing.callback(log.close)
+        stopping = closing.enter_context(_signals())
         while progress.step < training.steps and not _out_of_patience(progress, settings):
             with _memory_explained(training):
                 recent.add(progress.step + 1, training.step())
@@ -211,16 +215,10 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
             if look or keep:
                 recent.since = time.monotonic()  # that was no training
             if stop and not last:
-                if log:
-                    log.close()
-                reporter.close()
                 raise Interrupted(
                     f"Stopped at step {step:,} of {training.steps:,}; all of it is saved. "
                     f"Go on with: lexigraph train --out {run.path} --resume"
                 )
-    reporter.close()
-    if log:
-        log.close()
     return progress
 
 
@@ -349,15 +347,16 @@ def _memory_explained(training: Training) -> Iterator[None]:
     try:
         yield
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "alloc" not in str(error):
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "DefaultCPUAllocator" not in str(error):
             raise
         rows = training.plan.batch(training.progress.step)
         accumulate = training.settings.accumulate
+        also = " and train.graphs=false" if training.settings.graphs else ""
         raise LexigraphError(
             f"Out of memory at step {training.progress.step + 1}: a batch of {len(rows)} rows of up to "
-            f"{int(rows.lengths.max())} tokens in {accumulate} part(s). Set train.accumulate={2 * accumulate} for "
-            "the same result in less memory, or a lower train.batch_tokens."
-        ) from None
+            f"{int(rows.lengths.max())} tokens in {accumulate} part(s). Set train.accumulate={2 * accumulate}{also} "
+            "for the same result in less memory, or a lower train.batch_tokens."
+        ) from error
 
 
 def seed_everything(seed: int, rank: int, deterministic: bool) -> None:

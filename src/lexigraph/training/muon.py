@@ -40,6 +40,11 @@ def orthogonal(matrices: Float[Tensor, "n a b"], dtype: torch.dtype) -> Float[Te
 class Muon(torch.optim.AdamW):
     """Muon for the groups with `matrices` set, AdamW for the others."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # fused AdamW skips a step of infinite gradients by itself; this one leaves that to the scaler of fp16
+        self._step_supports_amp_scaling = False
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         groups = self.param_groups
         with torch.no_grad():

@@ -19,7 +19,7 @@ class Resident:
 
     @staticmethod
     def fits(ids: np.ndarray, device: torch.device) -> bool:
-        """Whether it is worth it: on CUDA, as long as there is room."""
+        """Whether they go there: on CUDA, up to a size that any card has room for."""
         return device.type == "cuda" and 4 * len(ids) <= LARGEST
 
     def __call__(self, spans: Spans) -> dict[str, Padded]:

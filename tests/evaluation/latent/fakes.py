@@ -66,7 +66,7 @@ class Codec(TextModel):
     def place(self, text: str) -> np.ndarray:
         return self.random.normal(size=self.network.latent).astype(np.float32)
 
-    def encode(self, texts, *, lossless=False, cleaned=False):
+    def encode(self, texts, *, lossless=False):
         texts = [texts] if isinstance(texts, str) else texts
         for text in texts:
             if text not in self.known:

@@ -31,7 +31,7 @@ REAL = 5000  # sentences behind the percentiles
 def fixed_pairs(texts: Sequence[str], count: int, seed: int = 0) -> tuple[list[tuple[str, str]], list[str]]:
     """The pairs of a file by the rule above, and its other texts."""
     usable = ordered((text for text in texts if 4 <= len(text.split()) <= 20), seed)
-    count = min(count, len(usable) // 2)
+    count = min(count, len(usable) // 4)  # the other half is what real sentences are like
     pairs = [(usable[2 * i], usable[2 * i + 1]) for i in range(count)]
     return pairs, usable[2 * count :]
 

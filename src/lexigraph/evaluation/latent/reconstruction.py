@@ -42,14 +42,14 @@ def reconstruct(
     joined: longer texts, shown by length beside them.
     beam, lossless: how many of the texts these slower ways are tried on.
     """
-    kept = fitting(model, texts, known=True)
+    kept = fitting(model, texts)
     z = vectors(model, kept)
     back = written(model, z)
     few = np.array([len(text.split()) <= 20 for text in kept.texts], bool)
     result: dict[str, Any] = {
         "test": _figures(model, kept, back, np.ones(len(back), bool)) | _counts(kept, len(texts)),
         "by_length": by_length(model, kept, back),
-        "joined_by_length": by_length(model, fitting(model, joined, known=True)),
+        "joined_by_length": by_length(model, fitting(model, joined)),
         "up_to_20_words": _figures(model, kept, back, few),
         "beam": _compared(kept, {"greedy": back[:beam], "beam 5": written(model, z[:beam], beam=5)}),
         "domains": {name: reconstruct_domain(model, others) for name, others in (domains or {}).items()},
@@ -58,7 +58,7 @@ def reconstruct(
     read = _picture_reader(model)
     ways = {"vector": back} | ({"8-bit picture": read(z)} if draws(model) else {})
     result["pictures"] = _compared(kept, ways)
-    some = fitting(model, texts[:lossless], known=True)
+    some = fitting(model, texts[:lossless])
     refined = vectors(model, some, lossless=True)
     result["lossless"] = _compared(some, {"before": read(z[: len(refined)]), "lossless": read(refined)})
     return result
@@ -76,17 +76,17 @@ def by_length(model: TextModel, kept: Kept, back: Sequence[str] | None = None) -
 
 def reconstruct_domain(model: TextModel, texts: Sequence[str]) -> dict[str, Any]:
     """The figures of one list of texts, by a greedy pass."""
-    kept = fitting(model, texts, known=True)
+    kept = fitting(model, texts)
     back = written(model, vectors(model, kept))
     return _figures(model, kept, back, np.ones(len(back), bool)) | _counts(kept, len(texts))
 
 
 def damaged(model: TextModel, texts: Sequence[str], seed: int = 0) -> dict[str, Any]:
     """Exact match and tokens in their place, read from pictures after each kind of damage."""
-    kept = fitting(model, texts, known=True)
+    kept = fitting(model, texts)
     pictures = model.pictures(vectors(model, kept))
     result: dict[str, Any] = {}
-    for how, amount in DAMAGES:
+    for how, amount in DAMAGES if len(pictures) else ():
         rough = [degrade(picture, how, amount, seed + number) for number, picture in enumerate(pictures)]
         back = model.read(np.stack(rough))
         placed, tokens = in_place(model, kept, back)
@@ -137,7 +137,7 @@ def _compared(kept: Kept, ways: Mapping[str, Sequence[str]]) -> dict[str, Any]:
 
 
 def _counts(kept: Kept, given: int) -> dict[str, Any]:
-    return {"given": given, "sentences": len(kept.texts), "skipped": kept.skipped}
+    return {"given": given, "sentences": len(kept.texts), "skipped": kept.skipped, "unknown_words": kept.unknown}
 
 
 def shard_of(model: TextModel, rows: Sequence[np.ndarray]) -> Shard:

@@ -36,19 +36,14 @@ class Kept:
     rows: list[np.ndarray]  # their tokens
     places: list[int]  # where they stood
     skipped: dict[str, int]  # reason → how many
+    unknown: int  # words outside the vocabulary, which cannot come back
 
 
-def fitting(model: TextModel, texts: Sequence[str], *, known: bool = False) -> Kept:
-    """The texts that the model can hold, and how many not, by reason; `known`: only those that it has words for."""
-    clean = model._clean
-    prepared = [clean(text) or "" for text in texts] if clean else list(texts)
-    rows = model.tokenizer.encode_batch(prepared) if prepared else []
+def fitting(model: TextModel, texts: Sequence[str]) -> Kept:
+    """The texts that the model can hold, and how many it cannot, by reason."""
+    rows, unknown = model.rows(texts) if texts else ([], 0)
     longest = model.network.context - 1
-    strange = [known and bool((row == model.tokenizer.unk).any()) for row in rows]
-    reasons = [
-        "empty" if not len(row) else "too_long" if len(row) > longest else "unknown_words" if odd else ""
-        for row, odd in zip(rows, strange, strict=True)
-    ]
+    reasons = ["empty" if not len(row) else "too_long" if len(row) > longest else "" for row in rows]
     places = [place for place, reason in enumerate(reasons) if not reason]
     kept = [rows[place] for place in places]
     return Kept(
@@ -56,7 +51,8 @@ def fitting(model: TextModel, texts: Sequence[str], *, known: bool = False) -> K
         model.tokenizer.decode_batch(kept),
         kept,
         places,
-        {reason: reasons.count(reason) for reason in ("too_long", "empty", "unknown_words")},
+        {reason: reasons.count(reason) for reason in ("too_long", "empty")},
+        unknown,
     )
 
 

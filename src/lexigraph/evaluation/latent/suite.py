@@ -62,7 +62,20 @@ class Sizes:
     damaged: int = 200  # pictures, for each kind of damage
 
 
-QUICK = Sizes(300, 50, 32, 200, 30, 30, 200, 2000, 200, 100, 1000, 500, 60)
+QUICK = Sizes(
+    sentences=300,
+    beam=50,
+    lossless=32,
+    domain=200,
+    quadruples=30,
+    file_pairs=30,
+    vectors=2000,
+    samples=200,
+    round_trips=100,
+    similarity=1000,
+    probes=500,
+    damaged=60,
+)
 
 
 def run(
@@ -145,7 +158,7 @@ def run(
         began = time.perf_counter()
         try:
             results[part] = work[part]()
-        except Missing as reason:
+        except LexigraphError as reason:  # what is measured already is not lost
             results[part] = {"skipped": str(reason)}
         seconds[part] = round(time.perf_counter() - began, 1)
     results["signature"] = signature(model, judge, texts, amounts, blur, seed, form)
@@ -214,7 +227,7 @@ def read_domains(named: Sequence[str]) -> dict[str, list[str]]:
     return {name: list(domain_sentences(file)) for name, _, file in pairs}
 
 
-class Missing(Exception):
+class Missing(LexigraphError):
     """What a part would need."""
 
 
