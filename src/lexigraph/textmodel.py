@@ -241,7 +241,8 @@ class TextModel:
     def encode(self, texts: str | Sequence[str], *, lossless: bool = False) -> Float32[np.ndarray, "n latent"]:
         """The vector of each text.
 
-        lossless: move the vectors of texts that would not come back until their 8-bit pictures are read exactly.
+        lossless: move the vectors of texts that would not come back until their 8-bit pictures are read exactly;
+            warns where none was found.
 
             >>> model.encode(["She laughed ."]).shape        # doctest: +SKIP
             (1, 256)
@@ -249,7 +250,12 @@ class TextModel:
         self._require("encode")
         rows = self._sentences(texts)
         z = self.space.encode(rows)
-        return self.space.refine(z, rows) if lossless else z
+        if not lossless:
+            return z
+        z, exact = self.space.refine(z, rows)
+        if lost := len(z) - int(exact.sum()):
+            warnings.warn(f"For {lost} of {len(z)} texts no vector was found that is read exactly.", stacklevel=2)
+        return z
 
     def decode(
         self,

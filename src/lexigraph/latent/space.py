@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, UInt8
+from jaxtyping import Bool, Float, Float32, UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -134,36 +134,38 @@ class Space:
 
     def refine(
         self, z: Float32[np.ndarray, "n latent"], rows: Sequence[np.ndarray]
-    ) -> Float32[np.ndarray, "n latent"]:
-        """Vectors near `z` whose 8-bit pictures are read as exactly these rows, where such are found.
+    ) -> tuple[Float32[np.ndarray, "n latent"], Bool[np.ndarray, " n"]]:
+        """Vectors near `z` whose 8-bit pictures are read as exactly these rows, and where such were found.
 
         The numbers of z alone are moved, by Adam on the NLL of the row; the network stays as it is. A row is done
         when every token is the most probable one after the true ones before it: greedy search then writes the row.
         """
-        refined = z.copy()
+        refined, exact = z.copy(), np.zeros(len(z), bool)
         for places in _like_lengths([len(row) + 1 for row in rows], REFINED):
-            refined[places] = self._refine(self._tensor(z[places]), [rows[i] for i in places])
-        return refined
+            refined[places], exact[places] = self._refine(self._tensor(z[places]), [rows[i] for i in places])
+        return refined, exact
 
-    def _refine(self, start: Tensor, rows: Sequence[np.ndarray]) -> np.ndarray:
+    def _refine(self, start: Tensor, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         targets, lengths = self._batch(rows)
         inputs = _inputs(targets, self.eos)
         inside = torch.arange(targets.shape[1], device=self.device) < lengths[:, None]
         best, open_rows = start.clone(), torch.arange(len(rows), device=self.device)
+        exact = torch.zeros(len(rows), dtype=torch.bool, device=self.device)
         z = start.clone().requires_grad_()
         optimizer = torch.optim.Adam([z], lr=0.1)
         for _ in range(PATIENCE):
             logits = self._logits_of_picture(z[open_rows], inputs[open_rows])
             wanted, counted = targets[open_rows], inside[open_rows]
             wrong = ((logits.argmax(2) != wanted) & counted).any(1)
-            best[open_rows[~wrong]] = z.detach()[open_rows[~wrong]]
+            done = open_rows[~wrong]
+            best[done], exact[done] = z.detach()[done], True
             if not wrong.any():
                 break
             losses = F.cross_entropy(logits[wrong].transpose(1, 2), wanted[wrong], reduction="none")
             [z.grad] = torch.autograd.grad((losses * counted[wrong]).sum(), z)
             optimizer.step()
             open_rows = open_rows[wrong]
-        return best.cpu().numpy()
+        return best.cpu().numpy(), exact.cpu().numpy()
 
     def _logits_of_picture(self, z: Tensor, inputs: Tensor) -> Tensor:
         """Logits read from the 8-bit picture; the gradient passes as if it had not been rounded."""
