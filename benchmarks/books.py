@@ -6,7 +6,8 @@ books.main.txt     four fifths of the training books, a sentence a line
 books.judge.txt    the remaining books: what the language model that judges fluency is trained on, and nothing else
 books.joined.txt   books.main.txt, and after every sentence that sentence and the next of its book as one
                    line, so that there are texts of up to 40 tokens; then 100,000 sentences of the built-in grammar
-                   (its training split, spelled as books are), so that plain questions and denials are not rare
+                   (its training split, spelled as books are), so that plain questions and denials are not rare; then
+                   sentences of which some words are random signs, so that tokens that no book holds can be copied
 books.valid.txt    books.test.txt    as they are: other books again
 """
 
@@ -18,12 +19,24 @@ import sys
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
+from random import Random
 
 from lexigraph.evaluation.latent.sentences import spelled
 from lexigraph.text.constructions import sentences
 
 JUDGE = 5  # every fifth book
 GRAMMAR = 100_000  # sentences of the built-in corpus
+STRANGE = 60_000  # sentences with random signs in them
+SIGNS = [  # first and last of each kind
+    ("!", "~"),  # of ASCII, three times as often as others
+    ("!", "~"),
+    ("!", "~"),
+    ("\u00a1", "\u017f"),  # Latin letters with accents
+    ("\u0391", "\u03c9"),  # Greek
+    ("\u0410", "\u044f"),  # Cyrillic
+    ("\u2010", "\u2044"),  # dashes and quotes
+    ("\U0001f600", "\U0001f64f"),  # faces
+]
 
 
 def books(source: Path) -> Iterator[list[str]]:
@@ -33,6 +46,16 @@ def books(source: Path) -> Iterator[list[str]]:
     with lzma.open(source / "books.train.txt.xz", "rt", encoding="utf-8") as text:
         for size in sizes:
             yield [text.readline().strip() for _ in range(size)]
+
+
+def strange(sentence: str, random: Random) -> str:
+    """The sentence with every third word, on average, exchanged for random signs of one kind."""
+
+    def signs() -> str:
+        first, last = map(ord, random.choice(SIGNS))
+        return "".join(chr(random.randint(first, last)) for _ in range(random.randint(1, 6)))
+
+    return " ".join(signs() if random.random() < 1 / 3 else word for word in sentence.split())
 
 
 def main(source: Path, out: Path) -> None:
@@ -47,8 +70,12 @@ def main(source: Path, out: Path) -> None:
             files["joined"].write(f"{line}\n")
             if following:
                 files["joined"].write(f"{line} {following}\n")
+    files["main"].flush()
     for sentence in sentences(GRAMMAR, split="train"):
         files["joined"].write(spelled(sentence, spaced=False) + "\n")
+    random, lines = Random(0), (out / "books.main.txt").read_text(encoding="utf-8").splitlines()
+    for number in range(STRANGE):
+        files["joined"].write(strange(lines[number * len(lines) // STRANGE], random) + "\n")
     for file in files.values():
         file.close()
     for name in ("valid", "test"):
