@@ -3,7 +3,7 @@
     attention(Q, K, V) = softmax(Q Kᵀ / √d_k + mask) V          d_k: the size of one head's key
 
 Fused kernels never store the T × S weights: they work through them in tiles of 64 places or more. A short sentence
-leaves most of a tile empty, and its weights are small: there plain products are faster on a GPU.
+leaves most of a tile empty, and its weights are small: there plain products are as fast on a GPU.
 
 Shapes: B batch, H heads, T queries, S keys, D head size.
 """
