@@ -28,9 +28,7 @@ JUDGE = 5  # every fifth book
 GRAMMAR = 100_000  # sentences of the built-in corpus
 STRANGE = 60_000  # sentences with random signs in them
 SIGNS = [  # first and last of each kind
-    ("!", "~"),  # of ASCII, three times as often as others
-    ("!", "~"),
-    ("!", "~"),
+    *[("!", "~")] * 3,  # ASCII, three times as often as others
     ("\u00a1", "\u017f"),  # Latin letters with accents
     ("\u0391", "\u03c9"),  # Greek
     ("\u0410", "\u044f"),  # Cyrillic

@@ -325,9 +325,8 @@ def _check(config: Config, objective: Objective) -> None:
         )
     if config.side not in SIDES:
         raise LexigraphError(f"model.side = {config.side} must be one of {', '.join(map(str, SIDES))}.")
-    least = (
-        16 if config.form == "basis" else max(16, config.side // 4)
-    )  # where channels are halved with each doubling
+    halved = config.form != "basis"  # channels, with each doubling of the side
+    least = max(16, config.side // 4) if halved else 16
     if config.dim % least:
         raise LexigraphError(
             f"model.dim = {config.dim} must be a multiple of {least} for pictures of side {config.side}."
