@@ -54,7 +54,8 @@ def main(system: str, folder: Path, kills: int, seed: int) -> None:
     live(system, calm, None)
     whole = time.monotonic() - begin
     moments = random.Random(seed)
-    killed = sum(not live(system, rough, moments.uniform(0, whole)) for _ in range(kills))
+    longest = whole / 2  # a busy machine may have slowed the calm run; there shall be enough kills all the same
+    killed = sum(not live(system, rough, moments.uniform(0, longest)) for _ in range(kills))
     live(system, rough, None)
     assert killed > kills // 4, f"only {killed} of {kills} came before the end"
     weights = [(run / "model.safetensors").read_bytes() for run in (calm, rough)]
