@@ -109,7 +109,7 @@ def _scores(scores: dict[str, Any]) -> str:
     rows = [
         (
             "sentences written back exactly, in one pass",
-            f"{scores['exact']['value']:.1%}",
+            f"{scores['exact']['value']:.2%}",
             f"{scores['sentences']:,}",
         ),
         ("tokens right", f"{scores['accuracy']['value']:.2%}", f"{scores['tokens']:,}"),
