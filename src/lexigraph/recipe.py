@@ -269,26 +269,26 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
         module = system(name).module()
     except UsageError as error:
         raise UsageError(f"{origin.where('', 'system')}: {error}") from None
-    kinds = SECTIONS | {section: getattr(module, attribute) for section, attribute in SYSTEM_SECTIONS.items()}
+    kinds = SECTIONS | {part: getattr(module, attribute) for part, attribute in SYSTEM_SECTIONS.items()}
     kinds["expected"] = Expected
     for key in tables:
         if key not in kinds and key not in ("system", "about"):
             raise UsageError(f"{origin.where(key, '')}: unknown section [{key}]{nearest(key, kinds)}")
     parts: dict[str, Any] = {}
-    for section, kind in kinds.items():
-        parts[section] = _section(origin, section, kind, tables.get(section, {}))
+    for part, kind in kinds.items():
+        parts[part] = section(origin, part, kind, tables.get(part, {}))
     for dotted, value in changes.items():
-        section, _, key = dotted.partition(".")
-        if section not in kinds or key not in _hints(kinds[section]):
+        part, _, key = dotted.partition(".")
+        if part not in kinds or key not in _hints(kinds[part]):
             valid = [f"{s}.{k}" for s, kind in kinds.items() for k in _hints(kind)]
             raise UsageError(f"Unknown key {dotted}{nearest(dotted, valid)}")
-        value = _typed(value, _hints(kinds[section])[key], dotted, "")
-        parts[section] = dataclasses.replace(parts[section], **{key: value})
+        value = typed(value, _hints(kinds[part])[key], dotted, "")
+        parts[part] = dataclasses.replace(parts[part], **{key: value})
     for dotted, (low, high) in RANGES.items():
-        section, _, key = dotted.partition(".")
-        value = getattr(parts[section], key, low)
+        part, _, key = dotted.partition(".")
+        value = getattr(parts[part], key, low)
         if not all(low <= number <= high for number in (value if isinstance(value, tuple) else [value])):
-            where = "" if dotted in changes else f"{origin.where(section, key)}: "
+            where = "" if dotted in changes else f"{origin.where(part, key)}: "
             limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
             raise UsageError(f"{where}{dotted} must be {limits}, not {value}.")
     return Recipe(system=name, about=str(tables.get("about", "")), **parts)
@@ -298,24 +298,25 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _section(origin: Source, section: str, kind: type, table: Any) -> Any:
+def section(origin: Source, name: str, kind: type, table: Any) -> Any:
+    """A table of a recipe file as its dataclass, or an error that names key and line."""
     if not isinstance(table, dict):
-        raise UsageError(f"{origin.where('', section)}: {section} must be a table, written [{section}].")
+        raise UsageError(f"{origin.where('', name)}: {name} must be a table, written [{name}].")
     hints, values = _hints(kind), {}
     for key, value in table.items():
-        where = origin.where(section, key)
+        where = origin.where(name, key)
         if key not in hints:
-            raise UsageError(f"{where}: unknown key {section}.{key}{nearest(key, hints)}")
-        values[key] = _typed(value, hints[key], f"{section}.{key}", f"{where}: ")
+            raise UsageError(f"{where}: unknown key {name}.{key}{nearest(key, hints)}")
+        values[key] = typed(value, hints[key], f"{name}.{key}", f"{where}: ")
     return kind(**values)
 
 
-def _typed(value: Any, kind: Any, key: str, where: str) -> Any:
+def typed(value: Any, kind: Any, key: str, where: str) -> Any:
     """`value` as the type that the dataclass asks for, or an error that names key and line."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         kind = next(choice for choice in arguments if choice is not type(None))
-        return _typed(value, kind, key, where)
+        return typed(value, kind, key, where)
     if origin is Literal:
         if value not in arguments:
             raise UsageError(f"{where}{key} must be one of {', '.join(map(str, arguments))}, not {value!r}.")
@@ -327,11 +328,11 @@ def _typed(value: Any, kind: Any, key: str, where: str) -> Any:
         items = value if isinstance(value, list | tuple) else [value]
         if arguments[-1] is not Ellipsis and len(items) != len(arguments):
             raise UsageError(f"{where}{key} must be {len(arguments)} values, not {value!r}.")
-        return tuple(_typed(item, arguments[0], key, where) for item in items)
+        return tuple(typed(item, arguments[0], key, where) for item in items)
     if origin is dict:
         if not isinstance(value, dict):
             raise UsageError(f"{where}{key} must be a table, not {value!r}.")
-        return {str(name): _typed(item, arguments[1], key, where) for name, item in value.items()}
+        return {str(name): typed(item, arguments[1], key, where) for name, item in value.items()}
     if kind is str and not where and not isinstance(value, str | list | dict):
         value = str(value)  # --set data.train=2024 names a file
     if kind is float and isinstance(value, int) and not isinstance(value, bool):

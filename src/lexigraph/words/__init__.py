@@ -1,0 +1,1 @@
+"""Counts, n-grams and word vectors: NumPy, SciPy and Numba, no torch."""

@@ -1,0 +1,109 @@
+"""Cutting text into words, counting and numbering them."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.text import constructions
+from lexigraph.words.corpus import Corpus, sentences
+from lexigraph.words.scan import END, Types
+
+TEXT = "The cat saw the cat.\n\n'Tis don't o' rock'n'roll — “naïve” हिन्दी 🙂 x’y\nend"
+
+
+def write(folder, text):
+    file = folder / "text.txt"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_words_are_lower_case_letters_and_digits_with_inner_apostrophes():
+    types = Types("words")
+    ids = types.scan(TEXT)
+    words = types.words()
+    lines = " ".join("/" if i == END else words[i] for i in ids)
+    assert lines == "the cat saw the cat / tis don't o rock'n'roll naïve हिन्दी x'y / end"
+    assert dict(zip(words, types.counts.tolist(), strict=True))["cat"] == 2
+
+
+def test_space_takes_what_stands_between_white_space():
+    types = Types("space")
+    types.scan(TEXT)
+    assert types.words() == TEXT.split()[:4] + list(dict.fromkeys(TEXT.split()[4:]))
+
+
+def test_counts_agree_with_python_on_a_large_text():
+    text = "\n".join(constructions.sentences(3000)) + "\n"
+    types = Types("words")
+    for line in text.splitlines(keepends=True):
+        types.scan(line)
+    wanted = Counter(re.findall(r"[^\W_]+(?:'[^\W_]+)*", text.lower()))
+    assert dict(zip(types.words(), types.counts.tolist(), strict=True)) == wanted
+
+
+def test_many_different_words_make_the_table_grow():
+    types = Types("space")
+    ids = types.scan(" ".join(f"w{i}" for i in range(100_000)))
+    assert np.array_equal(ids, np.arange(100_000))
+    assert types.words()[99_999] == "w99999"
+    assert np.array_equal(types.scan("w7 w99999"), [7, 99_999])
+
+
+def test_the_rarest_words_are_forgotten_when_there_are_too_many():
+    types = Types("space", most=1000)
+    for i in range(5000):
+        types.scan(f"often often rare{i}\n")
+    assert len(types) <= 1000
+    assert types.forgotten >= 1
+    assert dict(zip(types.words(), types.counts.tolist(), strict=True))["often"] == 10_000
+
+
+def test_a_corpus_has_the_most_frequent_words_first_and_drops_rare_ones(tmp_path):
+    file = write(tmp_path, "b a b\nrare\na b c c\n")
+    with Corpus.read(file, min_count=2) as corpus:
+        assert corpus.words == ["b", "a", "c"]
+        assert corpus.counts.tolist() == [3, 2, 2]
+        (ids,) = corpus.blocks()
+        assert ids.tolist() == [0, 1, 0, END, 1, 0, 2, 2, END]  # the line of the rare word is gone
+        assert (corpus.tokens, corpus.lines, corpus.dropped) == (7, 2, 1)
+
+
+def test_blocks_end_with_lines_and_join_to_the_whole(tmp_path):
+    file = write(tmp_path, "\n".join(constructions.sentences(500)))
+    with Corpus.read(file, min_count=1) as corpus:
+        small = list(corpus.blocks(50))
+        assert all(block[-1] == END for block in small)
+        assert max(map(len, small)) <= 100
+        assert np.array_equal(np.concatenate(small), np.concatenate(list(corpus.blocks())))
+        words = [corpus.words[i] for i in np.concatenate(small) if i != END]
+    assert words == [word for line in sentences(file) for word in line]
+
+
+def test_temporary_files_go_with_the_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    file = write(tmp_path, "a b a\n")
+    with Corpus.read(file, min_count=1):
+        assert list((tmp_path / "temporary").iterdir())
+    assert not list((tmp_path / "temporary").iterdir())
+    with pytest.raises(
+        LexigraphError, match="no word is seen min_count = 9 times; the most frequent is seen 2 times"
+    ):
+        Corpus.read(file, min_count=9)
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_wrong_requests(tmp_path):
+    file = write(tmp_path, "!!! ???\n")
+    with pytest.raises(LexigraphError, match="there are no words"):
+        Corpus.read(file)
+    with pytest.raises(UsageError, match=r"There is no way 'word' to cut text into words; did you mean 'words'\?"):
+        Corpus.read(file, split="word")
+    (tmp_path / "binary").write_bytes(b"a\0b")
+    with pytest.raises(LexigraphError, match="NUL"):
+        Corpus.read(tmp_path / "binary")
+    with pytest.raises(LexigraphError, match="no such file"):
+        Corpus.read(tmp_path / "nothing")
