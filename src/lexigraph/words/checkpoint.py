@@ -1,0 +1,64 @@
+"""Where a training of word vectors can go on from: its tables after each epoch, in one file.
+
+Pieces of text, their rates and random numbers are a function of settings and epoch alone, so that with one thread a
+training that was killed and resumed ends with the same bits as one that was left in peace.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lexigraph.errors import LexigraphError
+from lexigraph.run import remove, replacing
+
+
+class Checkpoint:
+    """The file of one training; `about` says which: another text or other settings are refused.
+
+    path: None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None, about: Mapping[str, Any]) -> None:
+        self.path, self.about = path, json.dumps(about, sort_keys=True, default=str)
+
+    def load(self, tables: Mapping[str, np.ndarray]) -> list[float]:
+        """Fill the tables with what was kept; returns the losses of the epochs that are done, none if nothing was."""
+        if self.path is None or not self.path.exists():
+            return []
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self.path, "numpy") as kept:
+                facts = kept.metadata() or {}
+                if facts.get("about") != self.about:
+                    raise LexigraphError(
+                        f"{self.path} is of a training with other text or settings: remove it to begin anew."
+                    )
+                for name, table in tables.items():
+                    table[...] = kept.get_tensor(name)
+                return [float(loss) for loss in json.loads(facts["losses"])]
+        except (SafetensorError, OSError, KeyError, ValueError) as error:
+            raise LexigraphError(f"{self.path} is damaged: {error}. Remove it to begin anew.") from None
+
+    def save(self, tables: Mapping[str, np.ndarray], losses: list[float]) -> None:
+        """Keep the tables after an epoch."""
+        if self.path is None:
+            return
+        from safetensors.numpy import save_file
+
+        facts = {"about": self.about, "losses": json.dumps(losses)}
+        with replacing(self.path) as temporary:
+            save_file({name: np.ascontiguousarray(table) for name, table in tables.items()}, temporary, facts)
+
+    def remove(self) -> None:
+        """The training is complete."""
+        if self.path is not None:
+            remove(self.path)
+
+
+NO_CHECKPOINT = Checkpoint(None, {})

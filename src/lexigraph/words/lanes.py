@@ -1,0 +1,134 @@
+"""Sixteen numbers at a time, in kernels that Numba compiles.
+
+    x = load(h, place)                    # h[place : place + 16]
+    store(u, place, fma(splat(g), x, load(u, place)))       # u[place : place + 16] += g · x
+
+The compiler turns plain loops into such steps by itself, but it cannot know that two tables do not overlap, and then
+writes every sum to memory and reads it back. Said like this, sums stay in registers. On processors with shorter
+registers a step becomes two or four of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import unwrap
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.cgutils import get_or_insert_function
+from numba.core.datamodel import models
+from numba.extending import intrinsic, register_model
+
+LANES = 16
+VECTOR = ir.VectorType(ir.FloatType(), LANES)
+
+
+class LanesType(types.Type):
+    """Sixteen float32 in a register."""
+
+    def __init__(self) -> None:
+        super().__init__(name="lanes")
+
+
+lanes = LanesType()
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, VECTOR)
+
+
+def _step(function: Callable[..., Any]) -> Any:
+    """An operation that a kernel may call; `function` types its arguments and builds its code."""
+    return intrinsic(unwrap(function))
+
+
+def _pointer(builder: Any, array: Any, place: Any) -> Any:
+    """Where array[place] lies, as the address of a vector."""
+    return builder.bitcast(builder.gep(array, [place]), VECTOR.as_pointer())
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    return context.make_array(kind)(context, builder, array).data
+
+
+@_step
+def load(typing, array, place):
+    """array[place : place + 16], of a float32 array without gaps."""
+
+    def build(context, builder, signature, values):
+        pointer = _pointer(builder, _data(context, builder, signature.args[0], values[0]), values[1])
+        return builder.load(pointer, align=4)
+
+    return lanes(array, types.int64), build
+
+
+@_step
+def store(typing, array, place, value):
+    """array[place : place + 16] = value."""
+
+    def build(context, builder, signature, values):
+        pointer = _pointer(builder, _data(context, builder, signature.args[0], values[0]), values[1])
+        builder.store(values[2], pointer, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, lanes), build
+
+
+@_step
+def splat(typing, number):
+    """The same number sixteen times."""
+
+    def build(context, builder, signature, values):
+        first = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), values[0], ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)
+
+    return lanes(types.float32), build
+
+
+@_step
+def fma(typing, a, b, c):
+    """a · b + c."""
+
+    def build(context, builder, signature, values):
+        a, b, c = values
+        return builder.fadd(builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
+
+    return lanes(lanes, lanes, lanes), build
+
+
+@_step
+def times(typing, a, b):
+    """a · b."""
+
+    def build(context, builder, signature, values):
+        return builder.fmul(*values)
+
+    return lanes(lanes, lanes), build
+
+
+@_step
+def over_root(typing, a, b):
+    """a / √b."""
+
+    def build(context, builder, signature, values):
+        kind = ir.FunctionType(VECTOR, [VECTOR])
+        root = get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f32")
+        return builder.fdiv(values[0], builder.call(root, [values[1]]))
+
+    return lanes(lanes, lanes), build
+
+
+@_step
+def total(typing, value):
+    """The sum of the sixteen."""
+
+    def build(context, builder, signature, values):
+        kind = ir.FunctionType(ir.FloatType(), [ir.FloatType(), VECTOR])
+        function = get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{LANES}f32")
+        return builder.call(function, [ir.Constant(ir.FloatType(), -0.0), values[0]], fastmath=("reassoc",))
+
+    return types.float32(lanes), build
