@@ -24,7 +24,8 @@ ORDER = (  # a module may import only from its own group and those before it
     {"textmodel", "latent"},
     {"evaluation", "views"},
     {"api"},
-    {"cli", "cli_options", "cli_space", "studio", "demonstration", "__main__"},
+    {"comparison"},
+    {"cli", "cli_options", "cli_space", "cli_words", "studio", "demonstration", "__main__"},
 )
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 FILES = {".".join(("lexigraph", *file.relative_to(ROOT).with_suffix("").parts)): file for file in ROOT.rglob("*.py")}
@@ -80,7 +81,19 @@ def test_no_two_modules_need_each_other():
 
 
 RUNTIME = {  # training and decoding run on a bare GPU image
-    *("torch", "numpy", "numba", "scipy", "sklearn", "tokenizers", "safetensors", "jaxtyping", "rich", "typer"),
+    *(
+        "torch",
+        "numpy",
+        "numba",
+        "llvmlite",
+        "scipy",
+        "sklearn",
+        "tokenizers",
+        "safetensors",
+        "jaxtyping",
+        "rich",
+        "typer",
+    ),
     *("pyarrow", "sacrebleu", "tensorboard", "matplotlib", "PIL", "lexigraph"),
 }
 

@@ -17,21 +17,28 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lexigraph.api import evaluate, load, train
+    from lexigraph.comparison import compare
     from lexigraph.errors import LexigraphError
     from lexigraph.text.check import check
     from lexigraph.text.tokenizer import Tokenizer
     from lexigraph.textmodel import TextModel
+    from lexigraph.words.ngram import NgramModel
+    from lexigraph.words.vectors import WordVectors
 
 _HOMES = {
     "train": "lexigraph.api",
     "load": "lexigraph.api",
     "evaluate": "lexigraph.api",
+    "compare": "lexigraph.comparison",
     "check": "lexigraph.text.check",
     "Tokenizer": "lexigraph.text.tokenizer",
     "TextModel": "lexigraph.textmodel",
+    "WordVectors": "lexigraph.words.vectors",
+    "NgramModel": "lexigraph.words.ngram",
     "LexigraphError": "lexigraph.errors",
 }
-__all__ = ["LexigraphError", "TextModel", "Tokenizer", "__version__", "check", "evaluate", "load", "train"]
+__all__ = ["LexigraphError", "NgramModel", "TextModel", "Tokenizer", "WordVectors", "__version__", "check",
+           "compare", "evaluate", "load", "train"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

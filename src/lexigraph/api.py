@@ -21,6 +21,7 @@ import torch
 from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.evaluation import language
 from lexigraph.evaluation.tasks import task_of
 from lexigraph.latent.mixture import Mixture
 from lexigraph.recipe import Recipe
@@ -279,7 +280,10 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
             _mixture(model, shards["train"]).save(run.path / MIXTURE)
         held_out = {name: shard for name, shard in shards.items() if name != "train" and len(shard.ids) > 1}
         results: dict[str, Any] = {"system": recipe.system, "steps": progress.step, "seed": recipe.train.seed}
-        results["scores"] = {name: _scores(model, run, shard, progress.step) for name, shard in held_out.items()}
+        baseline = _baseline(recipe, shards["train"]) if held_out else None
+        results["scores"] = {
+            name: _scores(model, run, shard, progress.step, baseline) for name, shard in held_out.items()
+        }
         results |= {"best_step": progress.best_step, "seconds": round(progress.seconds, 2)}
         results["peak_memory_gb"] = round(peak_memory(world.device), 3)
         run.write("results.json", results)
@@ -315,29 +319,34 @@ def _validator(recipe: Recipe, shard: Shard | None, device: torch.device) -> Val
     return lambda network: validate(network, shard, recipe, device)
 
 
-def _scores(model: TextModel, run: Run, shard: Shard, steps: int) -> dict[str, Any]:
-    """Scores of a held-out text with their signature, the baseline beside them."""
+def _scores(model: TextModel, run: Run, shard: Shard, steps: int, baseline: Any = None) -> dict[str, Any]:
+    """Scores of a held-out text with their signature, the baselines beside them."""
     unigrams = np.load(run.path / UNIGRAMS, allow_pickle=False)
-    return task_of(model.recipe.system).scores(model, shard, steps, unigrams)
+    return task_of(model.recipe.system).scores(model, shard, steps, unigrams, baseline)
 
 
-def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> dict[str, Any]:
-    """Scores of a trained model on a file, with their signature; they are added to the run's results.json."""
+def _baseline(recipe: Recipe, train: Shard) -> Any:
+    """What counting alone would achieve: n-grams of the training text, for language models."""
+    return language.ngrams(train) if system(recipe.system).task == "language" else None
+
+
+def evaluate(
+    folder: str | Path, data: str | Path, *, train: str | Path | None = None, device: str = "auto"
+) -> dict[str, Any]:
+    """Scores of a trained model on a file, with their signature; they are added to the run's results.json.
+
+    train: the training text; with it, the n-gram baseline of a language model is measured on the file as well.
+    """
     model = load(folder, device)
     run = Run.open(folder)
-    source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
-    tidy = corpus.trained_cleaner(source, model.tokenizer)
-    source = dataclasses.replace(source, clean=(), rare=(), max_words=())  # all that is in `tidy`
-    pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source, tidy))
     if corpus.find(str(data)) == corpus.find(model.recipe.data.train):
         warnings.warn(
             f"{data} is what {folder} was trained on: the scores say little about other text.", stacklevel=2
         )
     with tempfile.TemporaryDirectory() as temporary:
-        tokens = Path(temporary) / "tokens"
-        corpus.write_shards(pieces, model.tokenizer, tokens, "test")
+        baseline = _baseline(model.recipe, _tokenized(model, train, Path(temporary) / "train")) if train else None
         steps = run.json("results.json")["steps"] if run.finished else _steps_so_far(run)
-        scores = _scores(model, run, corpus.shards(tokens)["test"], steps)
+        scores = _scores(model, run, _tokenized(model, data, Path(temporary) / "test"), steps, baseline)
     if run.finished and not run.bundled:
         results = run.json("results.json")
         results.setdefault("files", {})[str(data)] = scores
@@ -346,6 +355,16 @@ def evaluate(folder: str | Path, data: str | Path, *, device: str = "auto") -> d
         except LexigraphError as error:  # a read-only folder is no reason to lose the scores
             warnings.warn(str(error), stacklevel=2)
     return scores
+
+
+def _tokenized(model: TextModel, data: str | Path, folder: Path) -> Shard:
+    """A file as the model reads text, in a temporary folder."""
+    source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
+    tidy = corpus.trained_cleaner(source, model.tokenizer)
+    source = dataclasses.replace(source, clean=(), rare=(), max_words=())  # all that is in `tidy`
+    pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source, tidy))
+    corpus.write_shards(pieces, model.tokenizer, folder, "test")
+    return corpus.shards(folder)["test"]
 
 
 def _steps_so_far(run: Run) -> int:

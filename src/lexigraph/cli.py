@@ -35,6 +35,7 @@ from lexigraph.cli_options import (
     tell,
 )
 from lexigraph.cli_space import VERBS
+from lexigraph.cli_words import app as words_app
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
 
 app = typer.Typer(
@@ -100,9 +101,10 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's 
     """Every recipe: what it is and what it can do; with NAME, the whole commented file."""
     from lexigraph import recipe as recipes
     from lexigraph.registry import system
+    from lexigraph.words import recipe as word_recipes
 
     if name:
-        print(recipes.source(name).text, end="")
+        print((word_recipes if name in word_recipes.names() else recipes).source(name).text, end="")
         return
     rows = []
     for each in recipes.names():
@@ -110,7 +112,45 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's 
         goal = tables.get("expected", {})
         score = f"{goal['metric']} {goal['value']:g} ± {goal['tolerance']:g}, {goal['data']}" if goal else ""
         rows.append((each, tables["about"], " ".join(system(tables["system"]).abilities), score))
+    for each in word_recipes.names():
+        rows.append((each, word_recipes.source(each).tables["about"], "words train", ""))
     print_table(("recipe", "what it is", "what it can do", "expected score"), rows)
+
+
+@app.command(rich_help_panel="Training")
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Recipes, of networks or word vectors.")],
+    data: Annotated[str, typer.Option(help="The text that all of them are trained on.")],
+    out: Annotated[Path, typer.Option(help="The folder for what is trained and compare.json.")],
+    gold: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What word vectors are judged by.")] = None,
+    change: Annotated[list[str] | None, typer.Option("--set", help="Change a key of all recipes.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train several recipes on the same text and show their scores in one table."""
+    from lexigraph import comparison
+    from lexigraph import recipe as recipes
+
+    rows = comparison.compare(names, data, out, gold=gold, set=recipes.settings(change or []), tell=tell)
+    if as_json:
+        print_json(rows)
+        return
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    print_table(tuple(columns), [tuple(comparison.cell(row.get(key, "")) for key in columns) for row in rows])
+
+
+@app.command(rich_help_panel="Text")
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Word vectors: .vec, .txt, .bin or a folder.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The format follows from the name.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many words.")] = None,
+) -> None:
+    """Word vectors from one file format to another."""
+    from lexigraph.words.vectors import WordVectors
+
+    if target.exists():
+        raise LexigraphError(f"{target} exists already: choose another name.")
+    WordVectors.load(source, limit=limit).save(target)
+    print(target)
 
 
 @app.command(rich_help_panel="Runs")
@@ -209,7 +249,7 @@ def evaluate(
     as_json: AsJson = False,
     suite: Annotated[str, typer.Option(help="`latent`: all that a model of sentence vectors can be asked.")] = "",
     judge: Annotated[Path | None, typer.Option(metavar="RUN", help="A language model of other text.")] = None,
-    train: Annotated[str | None, typer.Option(help="The training text, to look for copies in.")] = None,
+    train: Annotated[str | None, typer.Option(help="The training text: for n-grams of it, or copies.")] = None,
     domain: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="Text of another domain.")] = None,
     edits: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Pairs: sentence-edits, styleptb.")] = None,
     similarity: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds sts-b and sick.")] = None,
@@ -224,21 +264,22 @@ def evaluate(
 
     if suite not in ("", "latent"):
         raise UsageError(f"There is no suite {suite!r}. Choose: latent.")
-    given: dict[str, Any] = {"judge": judge, "train": train, "domain": domain, "edits": edits,
+    given: dict[str, Any] = {"judge": judge, "domain": domain, "edits": edits,
                              "similarity": similarity, "quick": quick, "out": out}  # fmt: skip
     if not suite and any(given.values()):
         raise UsageError(f"--{next(name for name in given if given[name])} belongs to a suite: add --suite latent.")
     if suite:
-        _latent(run, data, device, as_json, **given)
+        _latent(run, data, device, as_json, train=train, **given)
         return
-    scores = api.evaluate(run, data, device=device)
+    scores = api.evaluate(run, data, train=train, device=device)
     if as_json:
         print_json(scores)
         return
-    baseline = scores.get("unigram_baseline", {})
-    rows = [(name, *_metric(value), f"{baseline[name]:.4f}" if name in baseline else "")
+    counted = {"n-grams": scores.get("ngram_baseline"), "token frequencies alone": scores.get("unigram_baseline", {})}
+    baselines = {name: values for name, values in counted.items() if values is not None}
+    rows = [(name, *_metric(value), *(f"{each[name]:.4f}" if name in each else "" for each in baselines.values()))
             for name, value in _metrics(scores)]  # fmt: skip
-    print_table(("metric", "value", "95 % interval", "token frequencies alone"), rows)
+    print_table(("metric", "value", "95 % interval", *baselines), rows)
     if scores.get("unknown"):
         tell(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
     tell(scores["signature"])
@@ -410,6 +451,7 @@ def _metric(value: dict[str, Any]) -> tuple[str, str]:
     return f"{value['value']:.4f}", interval
 
 
+app.add_typer(words_app, rich_help_panel="Words")
 for verb in VERBS:
     app.command(rich_help_panel="Sentence spaces")(verb)
 

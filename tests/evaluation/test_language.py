@@ -12,9 +12,10 @@ import pytest
 import torch
 
 import lexigraph.api
-from lexigraph.evaluation.language import bootstrap, row_losses, unigram_baseline
+from lexigraph.evaluation.language import bootstrap, headline, ngrams, row_losses, unigram_baseline
 from lexigraph.text import corpus
 from lexigraph.text.corpus import Shard
+from lexigraph.words.ngram import NgramModel
 
 
 def shard(ids: list[int], text_bytes: int) -> Shard:
@@ -107,3 +108,21 @@ def test_carried_streams_score_every_token_once(tmp_path, streams):
         ids = torch.from_numpy(loaded.ids.astype(np.int64))
         log_p = model.network(ids[None, :-1]).detach().log_softmax(-1)[0]
         assert totals.sum() == pytest.approx(-float(log_p.gather(1, ids[1:, None]).sum()), rel=1e-5)
+
+
+def test_the_ngram_baseline_is_that_of_the_ngram_model_on_the_same_tokens():
+    train = Shard(np.array([2, 3, 4, 2, 3, 3, 2], np.uint16), np.array([0, 3, 6]), 9, np.array([0, 0, 3, 3, 1]))
+    test = Shard(np.array([2, 3, 4, 2], np.uint16), np.array([0, 3]), 4, np.array([0, 0, 2, 1, 1]))
+    found = ngrams(train)(test)
+    model = NgramModel.train([["3", "4"], ["3", "3"]], order=5, vocabulary=["0", "1", "2", "3", "4"])
+    assert found["nll"] == pytest.approx(-model.score(["3", "4"]) / 3)
+    assert found["bits_per_byte"] == pytest.approx(3 * found["nll"] / math.log(2) / 4)
+
+
+def test_a_language_model_is_printed_beside_ngrams(tmp_path, text):
+    lexigraph.api.train("lstm-lm", "grammar", tmp_path / "run", tiny=True, quiet=True)
+    scores = json.loads((tmp_path / "run" / "results.json").read_text())["scores"]["valid"]
+    assert scores["ngram_baseline"]["bits_per_byte"] < scores["unigram_baseline"]["bits_per_byte"]
+    assert "5-grams" in headline(scores)
+    later = lexigraph.api.evaluate(tmp_path / "run", text, train="grammar")
+    assert later["ngram_baseline"]["trained_on"] > 1000

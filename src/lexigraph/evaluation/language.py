@@ -5,12 +5,14 @@
     bits_per_byte   Σ nll / (ln 2 · bytes of UTF-8 text): no vocabulary can flatter it, unless it makes words <unk>
     unknown         the share of tokens that are <unk>: where it is not 0, compare only models of one vocabulary
 
-Beside each stands the unigram baseline: token frequencies of the training text, add-one smoothed.
+Beside each stand two baselines on the same tokens: their frequencies in the training text, add-one smoothed, and,
+where that text is at hand, an n-gram model of it (words/ngram.py).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,14 @@ from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Buckets, Plan, Streams
 from lexigraph.text.corpus import Shard
 from lexigraph.textmodel import TextModel
+from lexigraph.words.ngram import NgramModel
 
 METRICS = ("loss", "perplexity", "bits_per_byte")  # what `train.metric` may name
+NGRAM_ORDER = 5
+NGRAM_TOKENS = 5_000_000  # of the training text, which take some ten seconds
 BLOCK = 256  # tokens of a carried stream that are resampled together
+
+Baseline = Callable[[Shard], dict[str, float]]
 
 
 def plan_for(network: Any, shard: Shard, recipe: Recipe, limit: int = 0) -> Plan:
@@ -71,8 +78,10 @@ def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -
     return dict(zip(METRICS, (loss, perplexity(loss), per_byte), strict=True))
 
 
-def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray) -> dict[str, Any]:
-    """All scores of a held-out shard, with a 95 % interval from resampling its rows, and the baseline beside them."""
+def scores(
+    model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, baseline: Baseline | None = None
+) -> dict[str, Any]:
+    """All scores of a held-out shard, with 95 % intervals from resampling its rows, and the baselines beside them."""
     totals, counts = row_losses(model.network, shard, model.recipe, model.device)
     tokens, bytes_ = counts.sum(), shard.bytes
     values = [totals.sum() / tokens, *(bootstrap(totals, counts) or ())]
@@ -86,7 +95,7 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray) -> 
         "bytes": int(bytes_),
         "unigram_baseline": unigram_baseline(unigrams, shard),
         "signature": signature(model, shard, steps),
-    }
+    } | ({"ngram_baseline": baseline(shard)} if baseline else {})
 
 
 def perplexity(nll: float) -> float:
@@ -103,6 +112,28 @@ def unigram_baseline(seen: np.ndarray, shard: Shard) -> dict[str, float]:
     return {"nll": nll / wanted.sum(), "bits_per_byte": nll / (math.log(2) * shard.bytes)}
 
 
+def ngrams(train: Shard) -> Baseline:
+    """An n-gram model of the training tokens, and what it achieves on others."""
+    names = [str(token) for token in range(len(train.counts))]
+
+    def units(shard: Shard, limit: int) -> Iterator[list[str]]:
+        bounds = zip(shard.offsets[:-1].tolist(), shard.offsets[1:].tolist(), strict=True)
+        for begin, end in bounds:
+            if begin >= limit:
+                return
+            yield [names[token] for token in shard.ids[begin + 1 : min(end, limit)].tolist()]
+
+    model = NgramModel.train(units(train, NGRAM_TOKENS), NGRAM_ORDER, vocabulary=names)
+
+    def baseline(shard: Shard) -> dict[str, float]:
+        totals = model.totals(units(shard, len(shard.ids)))
+        nll = -totals.log_probability
+        facts = {"nll": nll / totals.tokens, "bits_per_byte": nll / (math.log(2) * shard.bytes)}
+        return facts | {"order": NGRAM_ORDER, "trained_on": min(len(train.ids), NGRAM_TOKENS)}
+
+    return baseline
+
+
 def headline(scores: dict[str, Any]) -> str:
     """The scores in one line."""
     interval = scores["bits_per_byte"]["interval"]
@@ -111,5 +142,7 @@ def headline(scores: dict[str, Any]) -> str:
         f"{scores['bits_per_byte']['value']:.4f} bits per byte"
     )
     line += " [{:.4f}, {:.4f}]".format(*interval) if interval else ""
+    if ngram := scores.get("ngram_baseline"):
+        line += f"; {ngram['order']}-grams: {ngram['bits_per_byte']:.4f}"
     line += f"; token frequencies alone: {scores['unigram_baseline']['bits_per_byte']:.4f}"
     return line + (f"; {scores['unknown']:.1%} of the tokens are unknown" if scores["unknown"] else "")

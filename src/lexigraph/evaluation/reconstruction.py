@@ -66,7 +66,7 @@ def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -
     }
 
 
-def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray) -> dict[str, Any]:
+def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, baseline: None = None) -> dict[str, Any]:
     """All scores of a held-out shard. Whole sentences are decoded for the first `eval.sentences` only."""
     rows = row_scores(model.network, shard, model.recipe, model.device)
     tokens = rows["tokens"]

@@ -1,0 +1,99 @@
+"""Several recipes on one text, one table: which kind of model fits it?
+
+    rows = compare(["gpt", "lstm-lm"], data="my.txt", out="runs/compare")
+    rows = compare(["skipgram", "glove"], data="my.txt", out="runs/compare", gold="data")
+
+Networks are trained on the same split and scored on its test part, language models in bits per byte with n-grams
+beside them. Word vectors are trained in a process of their own each, so that the memory is theirs, and are judged by
+the similarity sets and analogies of `gold`. All of it stays in `out`, with the rows as compare.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lexigraph import recipe as recipes
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.registry import nearest
+from lexigraph.run import replacing
+from lexigraph.words import recipe as word_recipes
+
+Row = dict[str, Any]
+
+
+def compare(
+    names: Sequence[str],
+    data: str | Path,
+    out: str | Path,
+    *,
+    gold: str | Path | None = None,
+    set: Mapping[str, Any] | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Row]:
+    """Train each recipe on the text; one row each, in the order given."""
+    known = {*recipes.names(), *word_recipes.names()}
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"There is no recipe named {unknown[0]!r}{nearest(unknown[0], known)}")
+    kinds = {name in word_recipes.names() for name in names}
+    if len(kinds) > 1:
+        raise UsageError("Word vectors and networks are not measured alike: compare the ones or the others.")
+    folder = Path(out)
+    if folder.exists() and any(folder.iterdir()):
+        raise LexigraphError(f"{folder} is not empty: choose another --out.")
+    folder.mkdir(parents=True, exist_ok=True)
+    one = _vectors if kinds == {True} else _network
+    rows = []
+    for name in names:
+        tell(f"{name} …")
+        rows.append(one(name, data, folder / name, gold, dict(set or {})))
+    with replacing(folder / "compare.json") as temporary:
+        temporary.write_text(json.dumps(rows, indent=1, ensure_ascii=False))
+    return rows
+
+
+def _network(name: str, data: str | Path, out: Path, gold: str | Path | None, changes: dict[str, Any]) -> Row:
+    from lexigraph import api
+
+    model = api.train(name, data, out, set=changes, quiet=True)
+    results = json.loads((out / "results.json").read_text())
+    scores = results["scores"].get("test") or results["scores"].get("valid") or {}
+    row: Row = {"recipe": name, "parameters": sum(p.numel() for p in model.network.parameters())}
+    row |= {key: value["value"] for key, value in scores.items() if isinstance(value, dict) and "value" in value}
+    if "ngram_baseline" in scores:
+        row["bits_per_byte of n-grams"] = scores["ngram_baseline"]["bits_per_byte"]
+    return row | {"seconds": results["seconds"], "peak memory, GB": results["peak_memory_gb"]}
+
+
+def _vectors(name: str, data: str | Path, out: Path, gold: str | Path | None, changes: dict[str, Any]) -> Row:
+    from lexigraph.words import judging
+    from lexigraph.words.vectors import WordVectors
+
+    changed = [part for key, value in changes.items() for part in ("--set", f"{key}={value}")]
+    command = ["words", "train", name, "--data", str(data), "--out", str(out), "--quiet", *changed]
+    begin = time.monotonic()
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen([sys.executable, "-m", "lexigraph", *command], stdout=said, stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        said.seek(0)
+        if status:
+            raise LexigraphError(f"{name}: {said.read().strip().removeprefix('lexigraph: ')}")
+    seconds = time.monotonic() - begin
+    wv = WordVectors.load(out)
+    row: Row = {"recipe": name, "words": len(wv), "dim": wv.dim}
+    if gold is not None:
+        row["similarity"], row["analogies"] = judging.averages(wv, gold)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return row | {"seconds": round(seconds, 2), "peak memory, GB": round(usage.ru_maxrss * unit / 1e9, 3)}
+
+
+def cell(value: Any) -> str:
+    """A value of a row as text."""
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
