@@ -13,6 +13,7 @@ import pytest
 
 from lexigraph import cli, demonstration
 from lexigraph import recipe as recipes
+from lexigraph.words import recipe as word_recipes
 from lexigraph.text import constructions
 
 README = Path(__file__).parents[1] / "README.md"
@@ -62,8 +63,8 @@ def test_the_tour_of_the_readme(tmp_path, monkeypatch, capsys):
 def test_the_table_of_systems_names_every_recipe_and_no_other():
     table = README.read_text(encoding="utf-8").split("## What is in it today")[1].split("##")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
-    named = {name for row in rows[:4] for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
-    assert named - {"lexigraph tokenize"} == set(recipes.names())
+    named = {name for row in rows[:6] for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
+    assert named - {"lexigraph tokenize"} == {*recipes.names(), *word_recipes.names()}
 
 
 def test_every_relative_link_leads_somewhere():

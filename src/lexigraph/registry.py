@@ -53,6 +53,7 @@ READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the 
 SYSTEMS: dict[str, System] = {
     "gpt": System("lexigraph.models.gpt:GPT", LANGUAGE_MODEL),
     "lstm-lm": System("lexigraph.models.lstm_lm:LSTMLanguageModel", LANGUAGE_MODEL),
+    "nplm": System("lexigraph.models.nplm:NPLM", LANGUAGE_MODEL),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         AUTOENCODER,

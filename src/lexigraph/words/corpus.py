@@ -22,8 +22,8 @@ from lexigraph.text import readers
 from lexigraph.text.corpus import GRAMMAR, find, texts_of
 from lexigraph.words.scan import END, Types
 
-BLOCK = 1 << 20  # ids read at a time: 4 MiB
-CHARS = 1 << 20  # characters scanned at a time
+BLOCK = 1 << 18  # ids read at a time: 1 MiB
+CHARS = 1 << 18  # characters scanned at a time
 
 
 class Corpus:
@@ -71,6 +71,7 @@ class Corpus:
                 raise LexigraphError(
                     f"{file}: no word is seen min_count = {min_count} times; {most}. Lower min_count."
                 )
+            del types  # numbering needs the room
             corpus = cls(words, counts, folder)
             corpus._number(ranks, seen)
         except BaseException:
@@ -137,14 +138,13 @@ DROPPED = -3
 
 def _ranked(types: Types, min_count: int, max_words: int) -> tuple[list[str], np.ndarray, np.ndarray]:
     """The words that are kept and their counts, and for each label its rank among them, END for END, else DROPPED."""
-    words, counts = types.words(), types.counts
-    kept = np.flatnonzero(counts >= min_count).tolist()
-    kept.sort(key=lambda place: (-counts[place], words[place]))
-    kept = kept[: max_words or len(kept)]
+    frequent = np.flatnonzero(types.counts >= min_count)
+    words, counts = types.words(frequent), types.counts[frequent]
+    order = sorted(range(len(words)), key=lambda place: (-counts[place], words[place]))[: max_words or len(words)]
     ranks = np.full(types.given + 1, DROPPED, np.int32)
-    ranks[types.labels[kept]] = np.arange(len(kept))
+    ranks[types.labels[frequent[order]]] = np.arange(len(order))
     ranks[-1] = END
-    return [words[place] for place in kept], counts[kept], ranks
+    return [words[place] for place in order], counts[order], ranks
 
 
 def texts(file: str | Path) -> Iterator[str]:

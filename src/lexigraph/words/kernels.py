@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from lexigraph.words.compiled import kernel, part
-from lexigraph.words.lanes import LANES, fma, load, splat, store, total
+from lexigraph.words.lanes import LANES, fetch, fma, load, splat, store, total
 
 LONGEST = 10_000  # words of a line that are taken at once
 REACH = 6.0  # a score beyond it is taken for ±REACH, as in word2vec's own program
@@ -58,46 +58,63 @@ def _next_line(ids, position, keep, line, state):
 
 
 @part
-def _asked(word, negative, alias, path, nodes, labels, rows, answers, state):
-    """The rows of u that a word is told by, and their labels: itself and drawn ones, or its Huffman path."""
-    if negative == 0:
-        m = path[word + 1] - path[word]
-        for d in range(m):
-            rows[d], answers[d] = nodes[path[word] + d], labels[path[word] + d]
-        return m, state
-    rows[0], answers[0] = word, ONE
-    m = 1
-    for _ in range(negative):
+def _draw(alias, drawn, u, width, state):
+    """The words for the next prediction; their rows are sent for now, so that memory has time to bring them."""
+    for d in range(len(drawn)):
         state = _random(state)
         cell = _below(state, len(alias))
-        drawn = np.int32(cell)
+        drawn[d] = cell
         if state & np.uint64(0xFFFFFFFF) >= alias[cell] >> np.uint64(32):
-            drawn = np.int32(alias[cell] & np.uint64(0xFFFFFFFF))
-        if drawn != word:
-            rows[m], answers[m] = drawn, ZERO
-            m += 1
-    return m, state
+            drawn[d] = np.int64(alias[cell] & np.uint64(0xFFFFFFFF))
+        for k in range(0, width, LANES):
+            fetch(u, np.int64(drawn[d]) * width + k)
+    return state
 
 
 @part
-def _learn(h, u, rows, answers, m, alpha, sigma, minus_log, step):
-    """m logistic regressions on h: u moves, `step` is what h has to move; returns −Σ log P."""
+def _others(word, drawn, rows):
+    """rows[1:]: the drawn words that are not the right one, which is rows[0]; how many rows there are."""
+    rows[0] = word
+    m = 1
+    for d in range(len(drawn)):
+        if drawn[d] != word:
+            rows[m] = drawn[d]
+            m += 1
+    return m
+
+
+@part
+def _learn(h, u, rows, labels, first, m, alpha, sigma, minus_log, gains, step):
+    """m logistic regressions on h: rows of u move, `step` is what h has to move; returns −Σ log P."""
     width = len(h)
     loss = ZERO
     for d in range(m):
-        begin = np.int64(rows[d]) * width
+        begin = np.int64(rows[first + d]) * width
         products = splat(ZERO)
         for k in range(0, width, LANES):
             products = fma(load(h, k), load(u, begin + k), products)
         score = min(max(total(products), -LIMIT), LIMIT)
         cell = np.int64((score + LIMIT) * SCALE)
-        loss += minus_log[cell] + (ONE - answers[d]) * score  # −log σ(−x) = −log σ(x) + x
-        answers[d] = (answers[d] - sigma[cell]) * alpha  # from here on: the length of the step
-    for k in range(0, width, LANES):
+        label = labels[first + d]
+        loss += minus_log[cell] + (ONE - label) * score  # −log σ(−x) = −log σ(x) + x
+        gains[d] = (label - sigma[cell]) * alpha
+    k = 0
+    while k + LANES < width:  # two steps at a time: most of the work is finding the rows
+        x, y, moved, other = load(h, k), load(h, k + LANES), splat(ZERO), splat(ZERO)
+        for d in range(m):
+            place = np.int64(rows[first + d]) * width + k
+            g, old, far = splat(gains[d]), load(u, place), load(u, place + LANES)
+            moved, other = fma(g, old, moved), fma(g, far, other)
+            store(u, place, fma(g, x, old))
+            store(u, place + LANES, fma(g, y, far))
+        store(step, k, moved)
+        store(step, k + LANES, other)
+        k += 2 * LANES
+    if k < width:
         x, moved = load(h, k), splat(ZERO)
         for d in range(m):
-            place = np.int64(rows[d]) * width + k
-            g, old = splat(answers[d]), load(u, place)
+            place = np.int64(rows[first + d]) * width + k
+            g, old = splat(gains[d]), load(u, place)
             moved = fma(g, old, moved)
             store(u, place, fma(g, x, old))
         store(step, k, moved)
@@ -165,8 +182,11 @@ def skipgram(
     keep: a word stays where a random number of 32 bits is not above.
     """
     line = np.empty(LONGEST, np.int32)
-    rows, answers = np.empty(negative + DEEPEST, np.int32), np.empty(negative + DEEPEST, np.float32)
+    drawn, rows = np.empty(max(negative, 0), np.int32), np.empty(negative + 2, np.int32)
+    right, gains = np.zeros(negative + 2, np.float32), np.empty(max(negative + 1, DEEPEST), np.float32)
+    right[0] = ONE
     scores = np.empty(len(of) - 1 if negative < 0 else 0, np.float32)
+    state = _draw(alias, drawn, u, width, state)
     h, step, moved = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
     position = 0
     while position < len(ids):
@@ -182,11 +202,16 @@ def skipgram(
             for j in range(max(0, i - reach), min(n, i + reach + 1)):
                 if j == i:
                     continue
-                if negative < 0:
-                    sums[0] += _learn_softmax(h, u, line[j], alpha, scores, step)
+                o = line[j]
+                if negative > 0:
+                    m = _others(o, drawn, rows)
+                    state = _draw(alias, drawn, u, width, state)
+                    sums[0] += _learn(h, u, rows, right, 0, m, alpha, sigma, minus_log, gains, step)
+                elif negative == 0:
+                    m = path[o + 1] - path[o]
+                    sums[0] += _learn(h, u, nodes, labels, path[o], m, alpha, sigma, minus_log, gains, step)
                 else:
-                    m, state = _asked(line[j], negative, alias, path, nodes, labels, rows, answers, state)
-                    sums[0] += _learn(h, u, rows, answers, m, alpha, sigma, minus_log, step)
+                    sums[0] += _learn_softmax(h, u, o, alpha, scores, step)
                 sums[1] += 1
                 _add(h, 0, step, ONE)  # all rows behind h are going to take this step, and so does their mean
                 _add(moved, 0, step, ONE)
@@ -201,8 +226,11 @@ def cbow(
 ):  # fmt: skip
     """One pass over `ids`: the words around each word, taken together, tell it. Arguments as of `skipgram`."""
     line = np.empty(LONGEST, np.int32)
-    rows, answers = np.empty(negative + DEEPEST, np.int32), np.empty(negative + DEEPEST, np.float32)
+    drawn, rows = np.empty(max(negative, 0), np.int32), np.empty(negative + 2, np.int32)
+    right, gains = np.zeros(negative + 2, np.float32), np.empty(max(negative + 1, DEEPEST), np.float32)
+    right[0] = ONE
     scores = np.empty(len(of) - 1 if negative < 0 else 0, np.float32)
+    state = _draw(alias, drawn, u, width, state)
     h, step = np.empty(width, np.float32), np.empty(width, np.float32)
     position = 0
     while position < len(ids):
@@ -222,11 +250,16 @@ def cbow(
             for j in range(begin, end):
                 if j != i:
                     _mean(v, parts, of[line[j]], of[line[j] + 1], ONE / np.float32(count), h)
-            if negative < 0:
-                sums[0] += _learn_softmax(h, u, line[i], alpha, scores, step)
+            o = line[i]
+            if negative > 0:
+                m = _others(o, drawn, rows)
+                state = _draw(alias, drawn, u, width, state)
+                sums[0] += _learn(h, u, rows, right, 0, m, alpha, sigma, minus_log, gains, step)
+            elif negative == 0:
+                m = path[o + 1] - path[o]
+                sums[0] += _learn(h, u, nodes, labels, path[o], m, alpha, sigma, minus_log, gains, step)
             else:
-                m, state = _asked(line[i], negative, alias, path, nodes, labels, rows, answers, state)
-                sums[0] += _learn(h, u, rows, answers, m, alpha, sigma, minus_log, step)
+                sums[0] += _learn_softmax(h, u, o, alpha, scores, step)
             sums[1] += 1
             for j in range(begin, end):
                 if j != i:

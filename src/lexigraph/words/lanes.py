@@ -78,6 +78,22 @@ def store(typing, array, place, value):
 
 
 @_step
+def fetch(typing, array, place):
+    """Send for array[place : place + 16], which is going to be written to, and go on."""
+
+    def build(context, builder, signature, values):
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        pointer = builder.gep(_data(context, builder, signature.args[0], values[0]), [values[1]])
+        to_write, soon, data = (ir.Constant(number, value) for value in (1, 3, 1))
+        builder.call(function, [builder.bitcast(pointer, byte), to_write, soon, data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), build
+
+
+@_step
 def splat(typing, number):
     """The same number sixteen times."""
 

@@ -1,36 +1,38 @@
-"""How far a training has come: a bar on a terminal, lines where they are asked for, silence elsewhere."""
+"""How far a training has come: a bar on a terminal, a sentence at the end of each phase, or silence."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 
 class Meter:
-    """Counts words or pairs, shows their speed and the loss; one for each phase of a training.
+    """Counts words or pairs of one phase of a training, and shows their speed and the loss.
 
-    tell: called with a sentence at the end of a phase; None: nothing is said.
+    tell: takes a sentence at the end; with one, a bar is shown on a terminal as well. None: nothing is said.
     """
 
     def __init__(self, what: str, unit: str, total: int, tell: Callable[[str], None] | None) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
         self.what, self.unit, self.tell = what, unit, tell
         self.begin = time.monotonic()
         self.done, self.loss, self.shown = 0, float("nan"), 0.0
-        console = Console(stderr=True, quiet=tell is None)
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
-                   TextColumn("{task.fields[text]}"), TimeRemainingColumn())  # fmt: skip
-        self.bar: Any = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-        self.task = self.bar.add_task(what, total=total or None, text="")
+        self.bar: Any = None
+        if tell is not None and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+                       TextColumn("{task.fields[text]}"), TimeRemainingColumn())  # fmt: skip
+            self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self.task = self.bar.add_task(what, total=total or None, text="")
 
     def update(self, done: int, loss: float = float("nan")) -> None:
         """So many words or pairs are done; the loss of the last of them."""
         self.done = done
         self.loss = loss if self.loss != self.loss else 0.98 * self.loss + 0.02 * loss  # NaN at first
-        if time.monotonic() - self.shown > 0.1:
+        if self.bar and time.monotonic() - self.shown > 0.1:
             self.shown = time.monotonic()
             self.bar.update(self.task, completed=done, text=self.text())
 
@@ -39,11 +41,13 @@ class Meter:
         return f"{self.done / max(time.monotonic() - self.begin, 1e-9):,.0f} {self.unit}/s{loss}"
 
     def __enter__(self) -> Meter:
-        self.bar.start()
+        if self.bar:
+            self.bar.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.bar.stop()
+        if self.bar:
+            self.bar.stop()
         if kind is None and self.tell is not None:
             seconds = time.monotonic() - self.begin
             self.tell(f"{self.what}: {self.done:,} {self.unit} in {seconds:.1f} s, {self.text()}")

@@ -62,10 +62,13 @@ class Types:
     def labels(self) -> np.ndarray:
         return self._labels[: len(self)]
 
-    def words(self) -> list[str]:
-        """The words, in the order of `counts` and `labels`."""
-        letters, ends = self._letters.tobytes(), self._ends[: len(self)].tolist()
-        return [letters[begin:end].decode() for begin, end in zip([0, *ends], ends, strict=False)]
+    def words(self, chosen: np.ndarray | None = None) -> list[str]:
+        """The words, in the order of `counts` and `labels`; or those at the chosen places."""
+        ends = self._ends[: len(self)]
+        begins = np.concatenate([[0], ends])
+        places = np.arange(len(self)) if chosen is None else chosen
+        bounds = zip(begins[places].tolist(), ends[places].tolist(), strict=True)
+        return [self._letters[begin:end].tobytes().decode() for begin, end in bounds]
 
     def scan(self, text: str) -> np.ndarray:
         """The labels of a text's words in order, END after each line that has any."""
@@ -92,10 +95,12 @@ class Types:
         """Make room for so many words and letters, and sort the words into a larger table."""
         slots = 1 << int(words / FULL).bit_length()
         room = int(FULL * slots) + 1
-        for name in ("_hashes", "_counts", "_labels", "_ends"):
+        sizes = {"_hashes": room, "_counts": room, "_labels": room, "_ends": room, "_letters": letters}
+        for name, size in sizes.items():
             old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros(max(0, room - len(old)), old.dtype)]))
-        self._letters = np.concatenate([self._letters, np.zeros(max(0, letters - len(self._letters)), np.uint8)])
+            new = np.zeros(max(size, len(old)), old.dtype)  # zeros that nothing is written to take no memory
+            new[: len(old)] = old
+            setattr(self, name, new)
         self._slots = np.full(slots, -1, np.int32)
         _fill(self._slots, self._hashes, len(self))
 

@@ -59,7 +59,7 @@ class Tables:
         """The vector of each word: the mean of its rows."""
         count = len(self.of) - 1
         if len(self.parts) == count:
-            return self.v[:count, : self.dim].copy()
+            return self.v[:count, : self.dim]
         found = np.empty((count, self.dim), np.float32)
         for word in range(count):
             found[word] = self.v[self.parts[self.of[word] : self.of[word + 1]], : self.dim].mean(0)
@@ -179,7 +179,7 @@ def _fill(v: np.ndarray, used: np.ndarray, random: np.random.Generator, start: n
 
     A row that no word has stays zero, so that n-grams never seen say nothing about the words that have them.
     """
-    for block in np.array_split(used, len(used) // 65536 + 1):  # in blocks: a table may be large
+    for block in np.array_split(used, len(used) // 4096 + 1):  # in blocks: a table may be large
         v[block] = (random.random((len(block), v.shape[1]), np.float32) - np.float32(0.5)) / np.float32(v.shape[1])
     if start is not None:
         known = np.flatnonzero(~np.isnan(start[:, 0]))
