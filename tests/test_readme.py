@@ -13,8 +13,8 @@ import pytest
 
 from lexigraph import cli, demonstration
 from lexigraph import recipe as recipes
-from lexigraph.words import recipe as word_recipes
 from lexigraph.text import constructions
+from lexigraph.words import recipe as word_recipes
 
 README = Path(__file__).parents[1] / "README.md"
 SMALL = {  # the same commands, in seconds instead of minutes

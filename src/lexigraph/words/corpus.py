@@ -22,8 +22,8 @@ from lexigraph.text import readers
 from lexigraph.text.corpus import GRAMMAR, find, texts_of
 from lexigraph.words.scan import END, Types
 
-BLOCK = 1 << 18  # ids read at a time: 1 MiB
-CHARS = 1 << 18  # characters scanned at a time
+BLOCK = 1 << 16  # ids read at a time: 256 KiB
+CHARS = 1 << 16  # characters scanned at a time
 
 
 class Corpus:
@@ -140,7 +140,8 @@ def _ranked(types: Types, min_count: int, max_words: int) -> tuple[list[str], np
     """The words that are kept and their counts, and for each label its rank among them, END for END, else DROPPED."""
     frequent = np.flatnonzero(types.counts >= min_count)
     words, counts = types.words(frequent), types.counts[frequent]
-    order = sorted(range(len(words)), key=lambda place: (-counts[place], words[place]))[: max_words or len(words)]
+    alphabetical = np.array(sorted(range(len(words)), key=words.__getitem__), np.int64)
+    order = alphabetical[np.argsort(-counts[alphabetical], kind="stable")][: max_words or len(words)]
     ranks = np.full(types.given + 1, DROPPED, np.int32)
     ranks[types.labels[frequent[order]]] = np.arange(len(order))
     ranks[-1] = END

@@ -26,7 +26,7 @@ from lexigraph.words.word2vec import in_turn, table
 
 POWER = 0.75  # of f
 JOB = 50_000  # pairs that a thread takes at a time
-IN_MEMORY = 1 << 25  # pairs shuffled at a time: 512 MiB
+IN_MEMORY = 1 << 22  # pairs shuffled at a time: 64 MiB
 PAIR = np.dtype([("row", np.int32), ("column", np.int32), ("logarithm", np.float32), ("weight", np.float32)])
 
 
