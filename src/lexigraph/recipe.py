@@ -150,6 +150,7 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "model.context": (2, math.inf),
     "model.dropout": (0, 0.999),
     "model.inner": (0, math.inf),
+    "model.hidden": (1, math.inf),
     "model.embedding": (1, math.inf),
     "model.latent": (1, math.inf),
     "objective.label_smoothing": (0, 0.999),
