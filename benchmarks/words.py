@@ -152,6 +152,7 @@ def glove(text: Path, rounds: int, threads: int) -> None:
     from lexigraph.words import glove as ours
     from lexigraph.words.cooccurrence import cooccurrence
     from lexigraph.words.corpus import Corpus
+    from lexigraph.words.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder, Corpus.read(text, 5, split="space") as corpus:
         programs = {}
@@ -175,7 +176,8 @@ def glove(text: Path, rounds: int, threads: int) -> None:
                     found[real].append(facts["seconds"] / 3)
                     memory[real] = facts["megabytes"]
                 marks: dict[int, float] = {}  # pairs done: when
-                ours.fit(counts, len(corpus.words), dim=SETTINGS["dim"], epochs=4, threads=threads,
+                settings = Settings(method="glove", dim=SETTINGS["dim"], epochs=4, threads=threads).resolved()
+                ours.fit(counts, len(corpus.words), settings,
                          told=lambda done, loss: marks.update({done: time.perf_counter()}))  # noqa: B023  # fmt: skip
                 found["Lexigraph"].append((marks[4 * counts.nonzeros] - marks[counts.nonzeros]) / 3)
     for name, seconds in found.items():

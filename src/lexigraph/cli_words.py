@@ -53,19 +53,15 @@ def train(
 
     if data is None:
         raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
-    if out is None:
-        raise UsageError("Say where the vectors go: --out FILE.vec, FILE.bin or FOLDER.")
-    if out.exists():
-        raise LexigraphError(f"{out} exists already: choose another --out.")
-    if not out.parent.is_dir():
-        raise LexigraphError(f"There is no folder {out.parent} for {out.name}.")
+    out = _free(out)
     options = {"dim": dim, "window": window, "negative": negative, "min_count": min_count, "epochs": epochs,
                "threads": threads, "seed": seed, "start": WordVectors.load(start) if start else None}  # fmt: skip
     asked = {name: value for name, value in options.items() if value is not None} | settings(change or [])
     kept = out.with_name(f".{out.name}.training")
     if kept.exists() and not resume:
         raise LexigraphError(f"A training for {out} was broken off: go on with --resume, or remove {kept}.")
-    wv = WordVectors.learn(data, recipes.read(recipe, asked), tell=None if quiet else tell, checkpoint=kept)
+    chosen = vars(recipes.read(recipe, asked))
+    wv = WordVectors.train(data, **chosen, tell=None if quiet else tell, checkpoint=kept)
     wv.save(out)
     print(out)
 
@@ -162,10 +158,7 @@ def debias(
     """Take the direction of pairs (he:she …) out of all other words, and show the association before and after."""
     from lexigraph.words import bias
 
-    if out is None:
-        raise UsageError("Say where the vectors go: --out FILE.vec, FILE.bin or FOLDER.")
-    if out.exists():
-        raise LexigraphError(f"{out} exists already: choose another --out.")
+    out = _free(out)
     before = _load(vectors)
     after = bias.debias(before, _pairs(pair), keep=keep or ())
     groups = [group.split(",") for group in (x, y, a, b) if group]
@@ -224,6 +217,17 @@ def align(
              + ", ".join(f"{share:.1%} right among {k}" for k, share in found.items()))  # fmt: skip
     for word in words or []:
         print_table((word, "score"), [(n.word, f"{n.score:.4f}") for n in turned.translate(word, count, method)])
+
+
+def _free(out: Path | None) -> Path:
+    """Where vectors are to go, if they can."""
+    if out is None:
+        raise UsageError("Say where the vectors go: --out FILE.vec, FILE.bin or FOLDER.")
+    if out.exists():
+        raise LexigraphError(f"{out} exists already: choose another --out.")
+    if not out.parent.is_dir():
+        raise LexigraphError(f"There is no folder {out.parent} for {out.name}.")
+    return out
 
 
 def _pairs(given: list[str] | None) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ Threads share the tables without locks; with one thread, the same seed gives the
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,7 +22,8 @@ from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
 from lexigraph.words.compiled import kernel
 from lexigraph.words.cooccurrence import Cooccurrence
 from lexigraph.words.lanes import LANES, fma, load, over_root, splat, store, times, total
-from lexigraph.words.word2vec import in_turn, table
+from lexigraph.words.settings import Settings
+from lexigraph.words.word2vec import Told, in_turn, table
 
 POWER = 0.75  # of f
 JOB = 50_000  # pairs that a thread takes at a time
@@ -33,19 +34,13 @@ PAIR = np.dtype([("row", np.int32), ("column", np.int32), ("logarithm", np.float
 def fit(
     counts: Cooccurrence,
     words: int,
-    *,
-    dim: int = 100,
-    epochs: int = 25,
-    rate: float = 0.05,
-    x_max: float = 100.0,
-    combine: str = "sum",
-    threads: int = 1,
-    seed: int = 0,
-    told: Callable[[int, float], None] = lambda pairs, loss: None,
+    settings: Settings,
+    told: Told = lambda pairs, loss: None,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[np.ndarray, list[float]]:
     """The vectors of the words, and the mean of f·(…)² of each epoch."""
-    random = np.random.default_rng(seed)
+    dim, threads = settings.dim, settings.threads
+    random = np.random.default_rng(settings.seed)
     w = [table(words, dim) for _ in range(2)]
     for side in w:
         side[:, :dim] = (random.random((words, dim), np.float32) - np.float32(0.5)) / np.float32(dim + 1)
@@ -56,14 +51,14 @@ def fit(
 
     def train(pairs: np.ndarray) -> float:
         columns = (np.ascontiguousarray(pairs[name]) for name in PAIR.names or ())
-        return float(_train(*flat, *biases, *bias_squares, w[0].shape[1], *columns, np.float32(rate)))
+        return float(_train(*flat, *biases, *bias_squares, w[0].shape[1], *columns, np.float32(settings.alpha)))
 
     kept = dict(
         zip(("w", "u", "w2", "u2", "b", "c", "b2", "c2"), (*w, *squares, *biases, *bias_squares), strict=True)
     )
     losses = checkpoint.load(kept)
-    with Shuffled(counts, x_max, seed) as shuffled, ThreadPoolExecutor(threads) as pool:
-        for epoch in range(len(losses), epochs):
+    with Shuffled(counts, settings.x_max, settings.seed) as shuffled, ThreadPoolExecutor(threads) as pool:
+        for epoch in range(len(losses), settings.epochs):
             loss, done = 0.0, epoch * counts.nonzeros
             for part, size in in_turn(pool, train, shuffled.jobs(epoch), 2 * threads):
                 loss += part
@@ -72,7 +67,7 @@ def fit(
             losses.append(loss / counts.nonzeros)
             checkpoint.save(kept, losses)
     both = w[0][:, :dim] + w[1][:, :dim]
-    return both if combine == "sum" else both / 2, losses
+    return both if settings.combine == "sum" else both / 2, losses
 
 
 class Shuffled:

@@ -92,19 +92,9 @@ def _word2vec(
     with Meter(settings.method, "words", settings.epochs * corpus.tokens, tell) as meter:
         learned = word2vec.fit(
             corpus,
-            skipgram=not settings.method.endswith("cbow"),
-            rows=count + settings.buckets if ngrams else count,
-            dim=settings.dim,
-            window=settings.window,
-            loss=settings.loss,
-            negative=settings.negative,
-            sample=settings.sample,
-            epochs=settings.epochs,
-            alpha=settings.alpha,
-            threads=settings.threads,
-            seed=settings.seed,
-            shared=settings.shared,
+            settings,
             parts=parts,
+            rows=count + settings.buckets if ngrams else count,
             start=start,
             told=meter.update,
             checkpoint=checkpoint,
@@ -144,16 +134,4 @@ def _glove(
     with ExitStack() as stack:
         counts = stack.enter_context(cooccurrence(corpus, window=settings.window, weighting="harmonic"))
         meter = stack.enter_context(Meter("glove", "pairs", settings.epochs * counts.nonzeros, tell))
-        return glove.fit(
-            counts,
-            len(corpus.words),
-            dim=settings.dim,
-            epochs=settings.epochs,
-            rate=settings.alpha,
-            x_max=settings.x_max,
-            combine=settings.combine,
-            threads=settings.threads,
-            seed=settings.seed,
-            told=meter.update,
-            checkpoint=checkpoint,
-        )
+        return glove.fit(counts, len(corpus.words), settings, meter.update, checkpoint)

@@ -95,23 +95,10 @@ class WordVectors:
         tell: takes the sentences that say how it goes; with one, a bar is shown on a terminal as well.
         checkpoint: a file that the training is kept in after each epoch, and goes on from if it is there.
         """
+        from lexigraph.words import training
         from lexigraph.words.settings import settings_of
 
-        return cls.learn(file, settings_of(method, dim, settings), tell=tell, checkpoint=checkpoint)
-
-    @classmethod
-    def learn(
-        cls,
-        file: str | Path,
-        settings: Any,
-        *,
-        tell: Callable[[str], None] | None = None,
-        checkpoint: Path | None = None,
-    ) -> WordVectors:
-        """`train`, with the settings of a recipe."""
-        from lexigraph.words import training
-
-        table, losses = training.train(file, settings, tell, checkpoint)
+        table, losses = training.train(file, settings_of(method, dim, settings), tell, checkpoint)
         vectors = cls(*table)
         vectors.losses = losses
         return vectors

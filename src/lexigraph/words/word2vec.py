@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
@@ -34,10 +35,13 @@ from lexigraph.words import kernels
 from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
 from lexigraph.words.corpus import Corpus
 from lexigraph.words.lanes import LANES
+from lexigraph.words.settings import Settings
 
 JOB = 10_000  # ids that a thread takes at a time, all at one rate
 TOP = 256  # nodes near the root of the Huffman tree, which every path runs through: each thread has its own
 LAST_RATE = 1e-4  # the share of the rate that is left at the end
+
+Told = Callable[[int, float], None]
 
 
 @dataclass
@@ -68,72 +72,52 @@ class Tables:
 
 def fit(
     corpus: Corpus,
+    settings: Settings,
     *,
-    skipgram: bool = True,
-    dim: int = 100,
-    window: int = 5,
-    loss: str = "negative",
-    negative: int = 5,
-    sample: float = 1e-3,
-    epochs: int = 5,
-    alpha: float = 0.025,
-    threads: int = 1,
-    seed: int = 0,
-    shared: bool = False,
     parts: tuple[np.ndarray, np.ndarray] | None = None,
     rows: int = 0,
     start: np.ndarray | None = None,
-    told: Callable[[int, float], None] = lambda words, loss: None,
+    told: Told = lambda words, loss: None,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Tables:
-    """Train on a corpus; settings as of `training.train`.
+    """Train on a corpus.
 
     parts, rows: `of` and `parts` of Tables where words have n-grams, and how many rows v has; else every word is one.
     start: rows of v to begin with, of which those of NaN are drawn at random; else all are.
     told: called after each piece with the words read so far and its mean loss.
     """
-    count = len(corpus.words)
+    count, threads = len(corpus.words), settings.threads
     of, members = parts or (np.arange(count + 1), np.arange(count, dtype=np.int32))
-    v = table(max(rows, count), dim)
-    _fill(v[:, :dim], np.unique(members), np.random.default_rng(seed), start)
-    tree = huffman(corpus.counts) if loss == "hierarchical" else NO_TREE
-    private = TOP if loss == "hierarchical" and threads > 1 and count > TOP else 0
-    u = v if shared else table(count - 1 + private * threads if tree is not NO_TREE else count, dim)
-    learned = Tables(v, u, dim, of, members)
-    kernel = kernels.skipgram if skipgram else kernels.cbow
-    draws = {"hierarchical": 0, "softmax": -1}.get(loss, negative)
-    keep = _keep(corpus.counts, sample)
-    alias = alias_table(corpus.counts**0.75) if loss == "negative" else np.zeros(1, np.uint64)
-    tables = kernels.logistic_tables()
-    paths, nodes, labels = tree
-    root = slice(count - 1 - private, count - 1)  # the heaviest inner nodes have the last numbers
-    slots: SimpleQueue[tuple[slice, np.ndarray]] = (
-        SimpleQueue()
-    )  # each thread's own rows of u, and paths that use them
-    for begin in range(count - 1, count - 1 + private * threads, private) if private else [0] * threads:
-        moved = np.where(nodes >= root.start, nodes + np.int32(begin - root.start), nodes) if private else nodes
-        slots.put((slice(begin, begin + private), moved))
+    v = table(max(rows, count), settings.dim)
+    _fill(v[:, : settings.dim], np.unique(members), np.random.default_rng(settings.seed), start)
+    hierarchical = settings.loss == "hierarchical"
+    paths, nodes, labels = huffman(corpus.counts) if hierarchical else NO_TREE
+    own = TOP if hierarchical and threads > 1 and count > TOP else 0
+    u = v if settings.shared else table(count + own * threads, settings.dim)
+    roots = _Roots(u, nodes, count - 1, own, threads)
+    kernel = kernels.cbow if settings.method.endswith("cbow") else kernels.skipgram
+    draws = {"hierarchical": 0, "softmax": -1}.get(settings.loss, settings.negative)
+    keep = _keep(corpus.counts, settings.sample)
+    alias = alias_table(corpus.counts**0.75) if settings.loss == "negative" else np.zeros(1, np.uint64)
+    logistic = kernels.logistic_tables()
 
     def train(ids: np.ndarray, rate: float, state: np.uint64) -> np.ndarray:
         """One piece of text; returns the sums of loss, predictions and words."""
-        sums, (mine, own_nodes) = np.zeros(3), slots.get()
-        before = u[root].copy() if private else None
-        u[mine] = before if private else u[mine]
-        kernel(
-            v.reshape(-1), u.reshape(-1), v.shape[1], ids, of, members, window, draws, np.float32(rate), keep,
-            alias, paths, own_nodes, labels, *tables, state, sums,
-        )  # fmt: skip
-        if private:
-            u[root] += (u[mine] - before) / threads
-        slots.put((mine, own_nodes))
+        sums = np.zeros(3)
+        with roots.lent() as nodes:
+            kernel(
+                v.reshape(-1), u.reshape(-1), v.shape[1], ids, of, members, settings.window, draws, np.float32(rate),
+                keep, alias, paths, nodes, labels, *logistic, state, sums,
+            )  # fmt: skip
         return sums
 
-    kept = {"v": v} if shared else {"v": v, "u": u}
+    learned = Tables(v, u, settings.dim, of, members)
+    kept = {"v": v} if settings.shared else {"v": v, "u": u[:count]}
     learned.losses = checkpoint.load(kept)
     with ThreadPoolExecutor(threads) as pool:
-        for epoch in range(len(learned.losses), epochs):
+        for epoch in range(len(learned.losses), settings.epochs):
             epoch_sums, read = np.zeros(3), epoch * corpus.tokens
-            for sums, size in in_turn(pool, train, _jobs(corpus, epoch, epochs, alpha, seed), 4 * threads):
+            for sums, size in in_turn(pool, train, _jobs(corpus, settings, epoch), 4 * threads):
                 epoch_sums += sums
                 read += size
                 told(read, sums[0] / max(sums[1], 1))
@@ -142,15 +126,41 @@ def fit(
     return learned
 
 
-def _jobs(
-    corpus: Corpus, epoch: int, epochs: int, alpha: float, seed: int
-) -> Iterator[tuple[np.ndarray, float, np.uint64]]:
+class _Roots:
+    """The uppermost nodes of the Huffman tree, of which every thread has rows of its own while it reads a piece.
+
+    Every path runs through them, and threads that write to the same rows slow each other down. Afterwards the rows
+    take the mean of what the threads changed. The heaviest inner nodes have the last numbers.
+    """
+
+    def __init__(self, u: np.ndarray, nodes: np.ndarray, inner: int, own: int, threads: int) -> None:
+        self.u, self.own, self.threads = u, own, threads
+        self.shared = slice(inner - own, inner)
+        self.free: SimpleQueue[tuple[slice, np.ndarray]] = SimpleQueue()  # rows, and the paths that lead through them
+        for begin in range(len(u) - own * threads, len(u), own) if own else [0] * threads:
+            moved = np.where(nodes >= self.shared.start, nodes + np.int32(begin - self.shared.start), nodes)
+            self.free.put((slice(begin, begin + own), moved if own else nodes))
+
+    @contextmanager
+    def lent(self) -> Iterator[np.ndarray]:
+        """The nodes of all paths, for one thread."""
+        mine, nodes = self.free.get()
+        before = self.u[self.shared].copy()
+        if self.own:
+            self.u[mine] = before
+        yield nodes
+        if self.own:
+            self.u[self.shared] += (self.u[mine] - before) / self.threads
+        self.free.put((mine, nodes))
+
+
+def _jobs(corpus: Corpus, settings: Settings, epoch: int) -> Iterator[tuple[np.ndarray, float, np.uint64]]:
     """The text in pieces, each with its rate and the state of its random numbers: a function of settings alone."""
     done, whole = 0, corpus.tokens + corpus.lines
     for number, ids in enumerate(corpus.blocks(JOB)):
-        left = 1 - (epoch + done / whole) / epochs
-        state = np.random.SeedSequence((seed, epoch, number)).generate_state(1, np.uint64)[0]
-        yield ids, alpha * max(left, LAST_RATE), state | np.uint64(1)  # a xorshift never leaves 0
+        left = 1 - (epoch + done / whole) / settings.epochs
+        state = np.random.SeedSequence((settings.seed, epoch, number)).generate_state(1, np.uint64)[0]
+        yield ids, settings.alpha * max(left, LAST_RATE), state | np.uint64(1)  # a xorshift never leaves 0
         done += len(ids)
 
 
