@@ -83,6 +83,16 @@ def test_noise_needs_seeds_and_belongs_to_the_example():
     assert whole == pytest.approx(sum(float(terms["loss"].total.detach()) for terms in halves), rel=1e-5)
 
 
+def test_sentences_that_are_spared_the_blur_may_have_a_little_of_it():
+    net, told = network(Objective(blur=2.0, sharp=1.0, soft=0.5)), []
+    write = net._write
+    net._write = lambda memory, ids, blur=None: (told.append(blur), write(memory, ids, blur))[1]
+    net.loss(batch(net, [ROWS[0]] * 400, seeds=np.arange(400), step=0))
+    assert float(told[0].min()) >= 0
+    assert float(told[0].max()) == pytest.approx(0.5, abs=0.02)
+    assert float(told[0].mean()) == pytest.approx(0.25, abs=0.03)
+
+
 def test_hidden_and_dropped_tokens_do_not_reach_the_encoder():
     for objective in (Objective(hide=1.0), Objective(drop=1.0)):
         net = network(objective)

@@ -74,7 +74,8 @@ class Config:
 class Objective:
     label_smoothing: float = 0.1
     blur: float = 0.0  # the largest noise on z, in standard deviations of its entries; 0: none
-    sharp: float = 0.5  # the share of sentences without it
+    sharp: float = 0.5  # the share of sentences without it, or with only a little:
+    soft: float = 0.0  # the largest noise on those
     hide: float = 0.0  # the share of tokens that the encoder sees as unknown
     drop: float = 0.0  # the share of tokens that the encoder does not see at all
     variational: bool = False
@@ -250,7 +251,8 @@ class PictureAutoencoder(nn.Module):
             terms["kl"] = Term(kl, batch.counts["kl"])
         if seeds is not None and objective.blur:
             draws = chance.uniform(seeds, 2, LEVEL)
-            blur = objective.blur * draws[:, 0] ** 2 * (draws[:, 1] >= objective.sharp)
+            loud, quiet = objective.blur * draws[:, 0] ** 2, objective.soft * draws[:, 0]
+            blur = torch.where(draws[:, 1] >= objective.sharp, loud, quiet)
             z = z + blur[:, None] * chance.gaussian(seeds, self.latent, NOISE)
         hidden = self._write(self._memory(z), batch["inputs"], blur)
         return self.output(hidden, self.embedding.weight, batch) | terms, None
