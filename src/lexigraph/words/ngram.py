@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import json
 import math
-from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ from lexigraph.run import replacing
 
 UNK, START, END = range(3)
 SPECIAL = ("<unk>", "<s>", "</s>")
-NEVER = -99.0  # how ARPA files write the logarithm of 0
+NEVER = -99.0  # the logarithm of 0, as ARPA files write it
 FEW = np.array([0, 0.5, 1, 1.5])  # discounts of counts 0, 1, 2, 3+ where there are too few n-grams to estimate them
 BLOCK = 1 << 15  # sentences handled at once: many, since keys are found ten times as fast when sorted together
 
@@ -182,7 +181,7 @@ class NgramModel:
         for table in self.tables[1:]:
             at = np.flatnonzero(rows[:-1] >= 0) + 1
             histories = rows[at - 1]
-            found = _find(table.keys, histories * len(self.words) + ids[at])
+            found = find(table.keys, histories * len(self.words) + ids[at])
             yield at, histories, found
             rows = np.full(len(ids), -1)
             rows[at] = found
@@ -227,33 +226,19 @@ class NgramModel:
 
     def save_arpa(self, path: str | Path) -> None:
         """Write the text format that other language-model tools read."""
-        for word in self.words:
-            if word.encode("utf-8", "replace").split() != [word.encode("utf-8", "surrogatepass")]:
-                raise LexigraphError(f"The word {word!r} cannot stand in an ARPA file: use `save`.")
-        names = np.array(self.words, object)
-        with replacing(Path(path)) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            file.write("\\data\\\n")
-            file.writelines(f"ngram {k}={len(table.keys)}\n" for k, table in enumerate(self.tables, 1))
-            for k, table in enumerate(self.tables, 1):
-                file.write(f"\n\\{k}-grams:\n")
-                for first in range(0, len(table.keys), BLOCK):
-                    some = np.arange(first, min(first + BLOCK, len(table.keys)))
-                    rows, columns = some, list[np.ndarray]()
-                    for part in reversed(self.tables[:k]):
-                        rows, last = np.divmod(part.keys[rows], len(names))
-                        columns.insert(0, names[last])
-                    ngrams = map(" ".join, zip(*columns, strict=True))
-                    values = table.log_p[some].tolist(), table.backoff[some].tolist()
-                    for ngram, p, backoff in zip(ngrams, *values, strict=True):
-                        file.write(f"{p:.9g}\t{ngram}\t{backoff:.9g}\n" if backoff else f"{p:.9g}\t{ngram}\n")
-            file.write("\n\\end\\\n")
+        from lexigraph.words import arpa
+
+        with replacing(Path(path)) as temporary:
+            arpa.write(temporary, self.words, self.tables)
 
     @classmethod
     def load_arpa(cls, path: str | Path) -> NgramModel:
         """Read an ARPA file of any tool; if it has no <unk>, unknown words get probability 0."""
+        from lexigraph.words import arpa
+
         try:
             with open(path, "rb") as file:
-                return cls._checked(*_read_arpa(file))
+                return cls._checked(*arpa.read(file))
         except FileNotFoundError:
             raise LexigraphError(f"There is no ARPA file {path}.") from None
         except (OSError, ValueError) as error:
@@ -358,7 +343,7 @@ def _estimate(keys: list[np.ndarray], counts: list[np.ndarray], suffixes: list[n
     return tables
 
 
-def _find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """The row of each wanted key, −1 where there is none."""
     if not len(keys):
         return np.full(len(wanted), -1)
@@ -366,53 +351,3 @@ def _find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     rows = np.empty(len(wanted), np.int64)
     rows[order] = np.searchsorted(keys, wanted[order], side="right") - 1
     return np.where(keys[rows] == wanted, rows, -1)
-
-
-def _read_arpa(file: Iterable[bytes]) -> tuple[list[str], list[Table]]:
-    """Words and tables of an ARPA file, or a ValueError that says what is wrong with it."""
-    lines = ((number, line.split()) for number, line in enumerate(file, 1) if line.strip())  # at ASCII spaces only
-    if not any(fields == [b"\\data\\"] for _, fields in lines):
-        raise ValueError("it has no line \\data\\")
-    number, fields = next(lines, (0, []))
-    sizes: list[int] = []
-    while fields[:1] == [b"ngram"]:
-        sizes.append(int(fields[-1].split(b"=")[-1]))
-        number, fields = next(lines, (number + 1, []))
-    index = {word.encode(): row for row, word in enumerate(SPECIAL)}
-    tables: list[Table] = []
-    for k, size in enumerate(sizes, 1):
-        if fields != [b"\\%d-grams:" % k]:
-            raise ValueError(f"line {number} should be \\{k}-grams:")
-        ids, log_p, backoff = array("q"), array("d"), array("d")
-        for number, fields in islice(lines, size):
-            try:
-                if k == 1:
-                    index.setdefault(fields[1], len(index))
-                ids.extend([index[word] for word in fields[1 : k + 1]])
-                log_p.append(float(fields[0]))
-                backoff.append(float(fields[k + 1]) if len(fields) == k + 2 else 0)
-                if not k < len(fields) < k + 3:
-                    raise ValueError
-            except (ValueError, IndexError, KeyError):
-                raise ValueError(f"line {number} is no {k}-gram, or one of words that are no 1-grams") from None
-        if k == 1 and not {START, END} <= set(ids):
-            raise ValueError("it has no <s> or no </s>")
-        if k == 1 and UNK not in ids:
-            ids.append(UNK)
-            log_p.append(NEVER)
-            backoff.append(0)
-        ngrams = np.array(ids).reshape(-1, k)
-        rows = np.zeros(len(ngrams), np.int64)
-        for table, column in zip(tables, ngrams.T, strict=False):
-            rows = _find(table.keys, rows * len(index) + column)
-        if (rows < 0).any():
-            raise ValueError(f"it has {k}-grams that begin with no {k - 1}-gram")
-        keys = rows * len(index) + ngrams[:, -1]
-        sort = np.argsort(keys)
-        tables.append(Table(keys[sort], np.array(log_p, np.float32)[sort], np.array(backoff, np.float32)[sort]))
-        number, fields = next(lines, (number + 1, []))
-    if fields != [b"\\end\\"]:
-        raise ValueError(f"line {number} should be \\end\\")
-    if tables:
-        tables[0].log_p[START] = NEVER  # some tools write 0 for it
-    return [word.decode() for word in index], tables
