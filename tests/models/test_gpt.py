@@ -9,7 +9,7 @@ import torch
 
 from lexigraph.errors import LexigraphError
 from lexigraph.models.gpt import GPT, Config, Objective
-from lexigraph.nn.positions import rotary, rotate, sinusoidal
+from lexigraph.nn.positions import rotary, sinusoidal, turn
 
 FORMS = list(itertools.product(["learned", "sinusoidal", "rotary"], ["pre", "post"], ["gelu", "relu", "silu"]))
 
@@ -86,7 +86,7 @@ def test_rotary_products_depend_on_distance_only():
     table = rotary(50, 8)
 
     def product(place_q: int, place_k: int) -> float:
-        turned = (rotate(x, table, torch.tensor([[place]])) for x, place in ((q, place_q), (k, place_k)))
+        turned = (turn(x, table[:, place : place + 1]) for x, place in ((q, place_q), (k, place_k)))
         one, other = turned
         return float((one * other).sum())
 

@@ -15,20 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
-from lexigraph.nn.attention import attend, attend_explicitly
-from lexigraph.nn.feedforward import Activation, FeedForward
-from lexigraph.nn.linear import Linear, linear
-from lexigraph.nn.positions import rotary, rotate, sinusoidal
+from lexigraph.nn.attention import before
+from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.linear import linear
+from lexigraph.nn.positions import rotary, sinusoidal
 from lexigraph.nn.stepper import State, Step
+from lexigraph.nn.transformer import KeyValue, Layer, Shape
 from lexigraph.objectives.next_token import next_token_terms, shifted
 from lexigraph.objectives.terms import Batch, Carry, Terms
 
@@ -64,74 +65,6 @@ class Cache(State):
     ragged: bool = False  # whether any row has empty places
 
 
-@dataclass
-class View:
-    """What a pass through the layers may look at: the whole prefix in training, the cache in decoding."""
-
-    places: Int[Tensor, "#B T"]
-    mask: Bool[Tensor, "B 1 #T S"] | None = None  # None: everything before
-    rotation: Float[Tensor, "2 length D"] | None = None
-    store: Sequence[Float[Tensor, "B H capacity D"]] = ()  # where keys and values are kept, layer after layer
-    time: int = 0  # from which place on
-    weights: list[Tensor] | None = None  # collects attention weights, computed in the open
-    layer: int = 0  # the one at work
-
-    def keep(self, k: Float[Tensor, "B H T D"], v: Float[Tensor, "B H T D"]) -> tuple[Tensor, Tensor]:
-        """This layer's keys and values so far, (B, H, S, D): the new ones are written behind those in the cache."""
-        keys, values = self.store[2 * self.layer], self.store[2 * self.layer + 1]
-        time = k.shape[2]
-        keys.narrow(2, self.time, time).copy_(k)
-        values.narrow(2, self.time, time).copy_(v)
-        return keys.narrow(2, 0, self.time + time), values.narrow(2, 0, self.time + time)
-
-
-class SelfAttention(nn.Module):
-    """softmax(Q Kᵀ / √D) V over what came before, in H heads side by side."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.heads, self.dropout = config.heads, config.dropout
-        self.qkv = Linear(config.dim, 3 * config.dim, bias=config.bias)
-        self.out = Linear(config.dim, config.dim, bias=config.bias)
-
-    def forward(self, x: Float[Tensor, "B T d"], view: View) -> Float[Tensor, "B T d"]:
-        batch, time, dim = x.shape
-        q, k, v = self.qkv(x).view(batch, time, 3, self.heads, dim // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
-        if view.rotation is not None:
-            q, k = rotate(q, view.rotation, view.places), rotate(k, view.rotation, view.places)
-        causal = view.mask is None and time > 1
-        if view.store:
-            k, v = view.keep(k, v)
-        if view.weights is None:
-            dropout = self.dropout if self.training else 0.0
-            mixed = attend(q, k, v, causal=causal, mask=view.mask, dropout=dropout)
-        else:
-            mixed, weights = attend_explicitly(q, k, v, causal=causal, mask=view.mask)
-            view.weights.append(weights)
-        return self.out(mixed.transpose(1, 2).flatten(2))
-
-
-class Block(nn.Module):
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.pre, self.dropout = config.norm == "pre", config.dropout
-        inner = config.inner or 4 * config.dim
-        self.attention = SelfAttention(config)
-        self.feed_forward = FeedForward(config.dim, inner, config.activation, config.bias)
-        self.norm_attention = nn.LayerNorm(config.dim, bias=config.bias)
-        self.norm_feed_forward = nn.LayerNorm(config.dim, bias=config.bias)
-
-    def forward(self, x: Float[Tensor, "B T d"], view: View) -> Float[Tensor, "B T d"]:
-        if self.pre:
-            x = x + self._drop(self.attention(self.norm_attention(x), view))
-            return x + self._drop(self.feed_forward(self.norm_feed_forward(x)))
-        x = self.norm_attention(x + self._drop(self.attention(x, view)))
-        return self.norm_feed_forward(x + self._drop(self.feed_forward(x)))
-
-    def _drop(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
-        return F.dropout(x, self.dropout) if self.training else x  # no layer of its own: decoding feels each call
-
-
 class GPT(nn.Module):
     """The network; `network(ids)` gives logits."""
 
@@ -140,8 +73,10 @@ class GPT(nn.Module):
 
     def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
         super().__init__()
-        if config.dim % config.heads:
-            raise LexigraphError(f"model.dim = {config.dim} must be a multiple of model.heads = {config.heads}.")
+        inner = config.inner or 4 * config.dim
+        shape = Shape(
+            config.dim, config.heads, inner, config.activation, config.dropout, config.norm, bias=config.bias
+        )
         if config.positions == "rotary" and config.dim // config.heads % 2:
             raise LexigraphError(
                 f"Rotary positions turn pairs: model.dim / model.heads = {config.dim // config.heads} is odd."
@@ -155,8 +90,8 @@ class GPT(nn.Module):
         else:
             self.register_buffer("table", rotary(config.context, config.dim // config.heads), persistent=False)
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
-        self.norm = nn.LayerNorm(config.dim, bias=config.bias) if config.norm == "pre" else nn.Identity()
+        self.blocks = nn.ModuleList(Layer(shape) for _ in range(config.layers))
+        self.norm = shape.make_norm() if config.norm == "pre" else nn.Identity()
         self.output = None if config.tied else nn.Linear(config.dim, vocabulary, bias=False)
         self.apply(self._initialise)
 
@@ -166,7 +101,7 @@ class GPT(nn.Module):
             nn.init.normal_(module.weight, std=0.02)
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
-        if isinstance(module, Block):
+        if isinstance(module, Layer):
             for last in (module.attention.out, module.feed_forward.narrow):
                 nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * self.config.layers))
 
@@ -185,7 +120,7 @@ class GPT(nn.Module):
         """The last layer's output."""
         if ids.shape[1] > self.context:
             raise LexigraphError(f"{ids.shape[1]} tokens are more than the model's context of {self.context}.")
-        return self.norm(self._through(ids, View(torch.arange(ids.shape[1], device=ids.device)[None])))
+        return self.norm(self._through(ids, torch.arange(ids.shape[1], device=ids.device)[None], causal=True))
 
     def prepare(self, examples: dict[str, Sequence[np.ndarray]]) -> Batch:
         """A batch from token sequences, boundaries included."""
@@ -201,18 +136,26 @@ class GPT(nn.Module):
         )
         return terms, None
 
-    def _through(self, ids: Int[Tensor, "B T"], view: View) -> Float[Tensor, "B T d"]:
-        """Embedding and all layers."""
-        x = self.embedding(ids)
+    def _through(
+        self,
+        ids: Int[Tensor, "B T"],
+        places: Int[Tensor, "#B T"],
+        *,
+        store: Sequence[KeyValue] = (),
+        time: int = 0,
+        **looking: Any,
+    ) -> Float[Tensor, "B T d"]:
+        """Embedding and all layers; `store`: where each layer keeps its keys and values, from `time` on."""
+        x, rotation = self.embedding(ids), None
         if self.config.positions == "learned":
-            x = x + self.places(view.places)
+            x = x + self.places(places)
         elif self.config.positions == "sinusoidal":
-            x = x + self.table[view.places]
+            x = x + self.table[places]
         else:
-            view.rotation = self.table
+            rotation = self.table[:, places].unsqueeze(2)
         x = self.dropout(x)
-        for view.layer, block in enumerate(self.blocks):
-            x = block(x, view)
+        for block, past in zip(self.blocks, store or [None] * len(self.blocks), strict=True):
+            x = block(x, rotation, past=past, time=time, **looking)
         return x
 
     # ---- decoding ----------------------------------------------------------------------------------------
@@ -239,9 +182,9 @@ class GPT(nn.Module):
         mask = None
         if state.ragged:
             mask = (torch.arange(time + 1, device=ids.device) >= rows["pads"][:, None])[:, None, None]
-        view = View(places, mask, store=_by_layer(cache), time=time, weights=[] if attention else None)
-        x = self._through(tokens[:, None], view)
-        seen = torch.stack(view.weights).mean((0, 2))[:, -1] if view.weights else None  # over layers and heads
+        weights: list[Tensor] | None = [] if attention else None
+        x = self._through(tokens[:, None], places, store=_by_layer(cache), time=time, mask=mask, weights=weights)
+        seen = torch.stack(weights).mean((0, 2))[:, -1] if weights else None  # over layers and heads
         state = replace(state, rows=rows | {"cache": cache, "ids": ids}, time=time + 1)
         return Step(self._logits(x), state, seen)
 
@@ -258,8 +201,8 @@ class GPT(nn.Module):
         mask = None
         if ragged:  # an empty place sees itself, because softmax over nothing is not a number
             seen = (columns[None] >= pads[:, None])[:, None, None, :]
-            mask = (seen & (columns[:, None] >= columns)) | torch.eye(time, dtype=torch.bool, device=ids.device)
-        x = self._through(ids, View(places, mask, store=_by_layer(cache)))
+            mask = (seen & before(time, ids.device)) | torch.eye(time, dtype=torch.bool, device=ids.device)
+        x = self._through(ids, places, store=_by_layer(cache), mask=mask, causal=mask is None)
         kept = F.pad(ids, (0, capacity - time))
         state = Cache({"cache": cache, "ids": kept, "pads": pads}, time=time, ragged=ragged).expand(width)
         return Step(self._logits(x[:, -1:]).repeat_interleave(width, 0), state)
@@ -279,9 +222,10 @@ class GPT(nn.Module):
 
     def look(self, ids: Int[Tensor, "B T"]) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "L B H T T"]]:
         """Logits and every attention weight, computed in the open."""
-        view = View(torch.arange(ids.shape[1], device=ids.device)[None], weights=[])
-        x = self._through(ids, view)
-        return F.linear(self.norm(x), self.output_table), torch.stack(view.weights or [])
+        weights: list[Tensor] = []
+        places = torch.arange(ids.shape[1], device=ids.device)[None]
+        x = self._through(ids, places, causal=True, weights=weights)
+        return F.linear(self.norm(x), self.output_table), torch.stack(weights)
 
 
 def _crop(ids: Tensor, lengths: Tensor, limit: int) -> tuple[Tensor, Tensor]:
@@ -293,9 +237,10 @@ def _crop(ids: Tensor, lengths: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     return ids.gather(1, columns), lengths.clamp(max=limit)
 
 
-def _by_layer(cache: Float[Tensor, "R L 2 H capacity D"]) -> tuple[Float[Tensor, "R H capacity D"], ...]:
-    """Keys and values of each layer in turn: views, so that what is written to them stays."""
-    return cache.view(len(cache), 2 * cache.shape[1], *cache.shape[3:]).unbind(1)
+def _by_layer(cache: Float[Tensor, "R L 2 H capacity D"]) -> list[KeyValue]:
+    """Keys and values of each layer: views, so that what is written to them stays."""
+    rooms = cache.view(len(cache), 2 * cache.shape[1], *cache.shape[3:]).unbind(1)
+    return list(zip(rooms[0::2], rooms[1::2], strict=True))
 
 
 def replace_width(step: Step, width: int) -> Step:

@@ -10,10 +10,8 @@ Shapes: B batch, H heads, T queries, S keys, D head size.
 
 from __future__ import annotations
 
-import math
-
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -22,6 +20,9 @@ SHORT = 64  # places; up to here the weights fill no tile of a GPU's fused kerne
 # With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (met with torch 2.11).
 torch.backends.cuda.enable_cudnn_sdp(False)
 
+# Where a query may look: true, or a number that is added to its score (-inf where it may not).
+Mask = Bool[Tensor, "#B #H #T _"] | Float[Tensor, "#B #H #T _"]
+
 
 def attend(
     q: Float[Tensor, "B H T D"],
@@ -29,13 +30,16 @@ def attend(
     v: Float[Tensor, "B H S D"],
     *,
     causal: bool = False,
-    mask: Bool[Tensor, "#B #H #T S"] | None = None,
+    mask: Mask | None = None,
     dropout: float = 0.0,
+    scale: float | None = None,
 ) -> Float[Tensor, "B H T D"]:
-    """Attention by the kernel that suits. `mask` is true where a query may look; `causal` needs no mask."""
+    """Attention by the kernel that suits. `causal` needs no mask; `scale` stands instead of 1 / √D."""
     if q.is_cuda and k.shape[2] <= SHORT:
-        return attend_explicitly(q, k, v, causal=causal, mask=mask, dropout=dropout)[0]
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout)
+        return attend_explicitly(q, k, v, causal=causal, mask=mask, dropout=dropout, scale=scale)[0]
+    if mask is not None and mask.is_floating_point():
+        mask = mask.to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout, scale=scale)
 
 
 def attend_explicitly(
@@ -44,14 +48,30 @@ def attend_explicitly(
     v: Float[Tensor, "B H S D"],
     *,
     causal: bool = False,
-    mask: Bool[Tensor, "#B #H #T S"] | None = None,
+    mask: Mask | None = None,
     dropout: float = 0.0,
+    scale: float | None = None,
 ) -> tuple[Float[Tensor, "B H T D"], Float[Tensor, "B H T S"]]:
     """The same attention step by step, with its weights: for looking inside, and as the reference."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if scale is None else scale)
     if causal:
-        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+        mask = before(scores.shape[-2], q.device)
     if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
+        scores = scores + mask if mask.is_floating_point() else scores.masked_fill(~mask, float("-inf"))
     weights = F.dropout(scores.softmax(-1), dropout)
     return weights @ v, weights
+
+
+def before(length: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 T T"]:
+    """Every place may look at itself and those before it."""
+    return torch.ones(1, 1, length, length, dtype=torch.bool, device=device).tril()
+
+
+def within(lengths: Int[Tensor, " B"], longest: int) -> Bool[Tensor, "B 1 1 S"]:
+    """All may look at the tokens of their row, and none at its padding on the right."""
+    return (torch.arange(longest, device=lengths.device) < lengths[:, None])[:, None, None]
+
+
+def prefix(lengths: Int[Tensor, " B"], longest: int) -> Bool[Tensor, "B 1 T T"]:
+    """All may look at the first so many tokens of their row, and beyond those only back."""
+    return before(longest, lengths.device) | within(lengths, longest)

@@ -8,7 +8,7 @@ rotary       the pair (x_i, x_{i+D/2}) of a query or key is turned by the angle 
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 
@@ -20,16 +20,9 @@ def sinusoidal(length: int, dim: int) -> Float[Tensor, "length dim"]:
 
 
 def rotary(length: int, dim: int) -> Float[Tensor, "2 length dim"]:
-    """Cosines and sines for `rotate`, both halves of a head alike (Su et al. 2021)."""
+    """Cosines and sines for `turn`, both halves of a head alike (Su et al. 2021)."""
     angles = _angles(length, dim).repeat(1, 2)
     return torch.stack([angles.cos(), angles.sin()])
-
-
-def rotate(
-    x: Float[Tensor, "B H T D"], table: Float[Tensor, "2 length D"], places: Int[Tensor, "#B T"]
-) -> Float[Tensor, "B H T D"]:
-    """Turn each query or key by the angle of its place."""
-    return turn(x, table[:, places].unsqueeze(2))
 
 
 def turn(x: Float[Tensor, "B H T D"], angles: Float[Tensor, "2 *#shape T D"]) -> Float[Tensor, "B H T D"]:

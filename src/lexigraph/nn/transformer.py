@@ -1,22 +1,28 @@
-"""Layers of an encoder and of a decoder that looks at a memory (Vaswani et al. 2017, with the norm first).
+"""The layers that every transformer here is made of (Vaswani et al. 2017, and what came after).
 
-    encoder   x = x + Attention(Norm(x));                                           x = x + FFN(Norm(x))
-    decoder   x = x + Attention(Norm(x));  x = x + Attention(Norm(x), memory);      x = x + FFN(Norm(x))
+    encoder     x = x + Attention(x);                               x = x + FFN(x)
+    decoder     x = x + Attention(x);  x = x + Attention(x, memory);  x = x + FFN(x)
 
-Positions are added to x before the first layer, or queries and keys are turned by them (`rotation`).
+    pre-norm    x = x + f(Norm(x))          post-norm    x = Norm(x + f(x))
 
-Shapes: B batch, T time, S places of the memory, d width, H heads, D = d / H.
+Masks are data: true where a query may look, or numbers that are added to the scores (-inf: never); nn/attention.py
+makes them. Positions are added to x before the first layer, turn queries and keys (`rotation`), or are part of the
+mask (T5).
+
+Shapes: B batch, T time, S places of the memory, d width, H heads, D width of a head.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.nn.attention import attend
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.attention import Mask, attend, attend_explicitly
 from lexigraph.nn.feedforward import Activation, FeedForward
 from lexigraph.nn.linear import Linear
 from lexigraph.nn.positions import turn
@@ -33,60 +39,108 @@ class Shape:
     inner: int
     activation: Activation = "gelu"
     dropout: float = 0.0
+    norm: Literal["pre", "post"] = "pre"
+    normed_by: Literal["layer", "rms"] = "layer"  # (x - mean) / deviation, or x / root mean square
+    eps: float = 1e-5  # in norms
+    bias: bool = True  # in linear layers and norms
+    gated: bool = False  # FFN(x) = (f(x W) * x V) U
+    head: int = 0  # width of a head; 0: dim / heads
+    scaled: bool = True  # scores are divided by the root of a head's width
+
+    def __post_init__(self) -> None:
+        if not self.head and self.dim % self.heads:
+            raise LexigraphError(f"model.dim = {self.dim} must be a multiple of model.heads = {self.heads}.")
+
+    @property
+    def width(self) -> int:
+        """Of a head."""
+        return self.head or self.dim // self.heads
+
+    def make_norm(self) -> nn.Module:
+        if self.normed_by == "rms":
+            return nn.RMSNorm(self.dim, self.eps)
+        return nn.LayerNorm(self.dim, self.eps, bias=self.bias)
 
 
-class SelfAttention(nn.Module):
-    """Every place looks at every other, as far as the mask allows."""
+class _Attention(nn.Module):
+    """What looking around oneself and looking at a memory share: heads, scores and the way out."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.heads, self.dropout = shape.heads, shape.dropout
-        self.qkv = Linear(shape.dim, 3 * shape.dim)
-        self.out = Linear(shape.dim, shape.dim)
+        self.heads, self.width, self.dropout = shape.heads, shape.width, shape.dropout
+        self.scale = None if shape.scaled else 1.0
+
+    def _split(self, x: Float[Tensor, "B T k"], parts: int) -> tuple[Tensor, ...]:
+        """Queries, keys or values that stand side by side, each as (B, H, T, D)."""
+        return x.view(*x.shape[:2], parts, self.heads, self.width).permute(2, 0, 3, 1, 4).unbind(0)
+
+    def _mix(
+        self, q: Tensor, k: Tensor, v: Tensor, causal: bool, mask: Mask | None, weights: list[Tensor] | None
+    ) -> Float[Tensor, "B T k"]:
+        if weights is None:
+            dropout = self.dropout if self.training else 0.0
+            mixed = attend(q, k, v, causal=causal, mask=mask, dropout=dropout, scale=self.scale)
+        else:
+            mixed, seen = attend_explicitly(q, k, v, causal=causal, mask=mask, scale=self.scale)
+            weights.append(seen)
+        return mixed.transpose(1, 2).flatten(2)
+
+
+class SelfAttention(_Attention):
+    """Every place looks at every other, as far as the mask allows."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        all_heads = shape.heads * shape.width
+        self.qkv = Linear(shape.dim, 3 * all_heads, bias=shape.bias)
+        self.out = Linear(all_heads, shape.dim, bias=shape.bias)
 
     def forward(
         self,
         x: Float[Tensor, "B T d"],
-        rotation: Tensor | None,
-        mask: Bool[Tensor, "#B 1 #T T"] | None = None,
+        rotation: Tensor | None = None,
+        mask: Mask | None = None,
+        causal: bool = False,
         past: KeyValue | None = None,
         time: int = 0,
+        weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
-        """`past` is room for keys and values, filled up to `time`; the new ones are written behind."""
-        batch, length, dim = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, dim // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        """`past` is room for keys and values, filled up to `time`: the new ones are written behind."""
+        q, k, v = self._split(self.qkv(x), 3)
         if rotation is not None:
             q, k = turn(q, rotation), turn(k, rotation)
         if past is not None:
+            length = x.shape[1]
             for room, new in zip(past, (k, v), strict=True):
                 room.narrow(2, time, length).copy_(new)
             k, v = (room.narrow(2, 0, time + length) for room in past)
-        mixed = attend(q, k, v, mask=mask, dropout=self.dropout if self.training else 0.0)
-        return self.out(mixed.transpose(1, 2).flatten(2))
+        return self.out(self._mix(q, k, v, causal, mask, weights))
 
 
-class CrossAttention(nn.Module):
+class CrossAttention(_Attention):
     """Every place looks at a memory, whose keys and values are computed once."""
 
     def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        self.heads, self.dropout = shape.heads, shape.dropout
-        self.query = Linear(shape.dim, shape.dim)
-        self.key_value = Linear(shape.dim, 2 * shape.dim)
-        self.out = Linear(shape.dim, shape.dim)
+        super().__init__(shape)
+        all_heads = shape.heads * shape.width
+        self.query = Linear(shape.dim, all_heads, bias=shape.bias)
+        self.key_value = Linear(shape.dim, 2 * all_heads, bias=shape.bias)
+        self.out = Linear(all_heads, shape.dim, bias=shape.bias)
 
     def remember(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
         """Keys and values of a memory."""
-        batch, places, dim = memory.shape
-        both = self.key_value(memory).view(batch, places, 2, self.heads, dim // self.heads)
-        k, v = both.permute(2, 0, 3, 1, 4).unbind(0)
+        k, v = self._split(self.key_value(memory), 2)
         return k, v
 
-    def forward(self, x: Float[Tensor, "B T d"], memory: KeyValue) -> Float[Tensor, "B T d"]:
-        batch, length, dim = x.shape
-        q = self.query(x).view(batch, length, self.heads, dim // self.heads).transpose(1, 2)
-        mixed = attend(q, *memory, dropout=self.dropout if self.training else 0.0)
-        return self.out(mixed.transpose(1, 2).flatten(2))
+    def forward(
+        self,
+        x: Float[Tensor, "B T d"],
+        memory: KeyValue,
+        mask: Mask | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> Float[Tensor, "B T d"]:
+        (q,) = self._split(self.query(x), 1)
+        return self.out(self._mix(q, *memory, False, mask, weights))
 
 
 class Layer(nn.Module):
@@ -94,42 +148,54 @@ class Layer(nn.Module):
 
     def __init__(self, shape: Shape, *, memory: bool = False) -> None:
         super().__init__()
-        self.dropout = shape.dropout
-        self.norm_attention = nn.LayerNorm(shape.dim)
+        self.dropout, self.pre = shape.dropout, shape.norm == "pre"
+        self.norm_attention = shape.make_norm()
         self.attention = SelfAttention(shape)
         if memory:
-            self.norm_memory = nn.LayerNorm(shape.dim)
+            self.norm_memory = shape.make_norm()
             self.memory = CrossAttention(shape)
-        self.norm_feed_forward = nn.LayerNorm(shape.dim)
-        self.feed_forward = FeedForward(shape.dim, shape.inner, shape.activation)
+        self.norm_feed_forward = shape.make_norm()
+        self.feed_forward = FeedForward(shape.dim, shape.inner, shape.activation, shape.bias, shape.gated)
 
     def forward(
         self,
         x: Float[Tensor, "B T d"],
         rotation: Tensor | None = None,
-        mask: Bool[Tensor, "#B 1 #T T"] | None = None,
+        mask: Mask | None = None,
         memory: Float[Tensor, "B S d"] | KeyValue | None = None,
+        memory_mask: Tensor | None = None,
+        causal: bool = False,
         past: KeyValue | None = None,
         time: int = 0,
+        weights: list[Tensor] | None = None,
+        memory_weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
-        """`memory`: as it is, or (in a search) as what `remember` made of it."""
-        x = x + self._drop(self.attention(self.norm_attention(x), rotation, mask, past, time))
-        if isinstance(memory, Tensor):
-            memory = self.memory.remember(memory)
+        """`memory`: as it is, or (in a search) as what `remember` made of it. `weights` collects attention weights,
+        which are then computed in the open."""
+        near = self.norm_attention(x) if self.pre else x
+        x = x + self._drop(self.attention(near, rotation, mask, causal, past, time, weights))
+        x = x if self.pre else self.norm_attention(x)
         if memory is not None:
-            x = x + self._drop(self._look(self.norm_memory(x), memory))
-        return x + self._drop(self.feed_forward(self.norm_feed_forward(x)))
+            seen = self.memory.remember(memory) if isinstance(memory, Tensor) else memory
+            near = self.norm_memory(x) if self.pre else x
+            x = x + self._drop(self._look(near, seen, memory_mask, memory_weights))
+            x = x if self.pre else self.norm_memory(x)
+        near = self.norm_feed_forward(x) if self.pre else x
+        x = x + self._drop(self.feed_forward(near))
+        return x if self.pre else self.norm_feed_forward(x)
 
     def remember(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
         """This layer's keys and values of a memory."""
         return self.memory.remember(memory)
 
-    def _look(self, x: Float[Tensor, "B T d"], memory: KeyValue) -> Float[Tensor, "B T d"]:
+    def _look(
+        self, x: Float[Tensor, "B T d"], memory: KeyValue, mask: Tensor | None, weights: list[Tensor] | None
+    ) -> Float[Tensor, "B T d"]:
         """In a search several rows share a memory: they look at it as so many places of one row."""
         sentences = len(memory[0])
         if len(x) == sentences:
-            return self.memory(x, memory)
-        return self.memory(x.view(sentences, -1, x.shape[-1]), memory).view(x.shape)
+            return self.memory(x, memory, mask, weights)
+        return self.memory(x.view(sentences, -1, x.shape[-1]), memory, mask, weights).view(x.shape)
 
     def _drop(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
-        return F.dropout(x, self.dropout) if self.training and self.dropout else x
+        return F.dropout(x, self.dropout) if self.training and self.dropout else x  # decoding feels each call
