@@ -259,7 +259,8 @@ def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
     plan = _plan(network, shards["train"], recipe)
     steps = math.ceil(settings.epochs * plan.epoch_steps) if settings.epochs else settings.steps
     ids = shards["train"].ids
-    fetch: Fetch = Resident(ids, world.device) if Resident.fits(ids, world.device) else shards["train"].columns
+    resident = Resident.fits(ids, world.device) and not getattr(network, "corrupts", False)
+    fetch: Fetch = Resident(ids, world.device) if resident else shards["train"].columns
     return Training(network, plan, fetch, settings, steps, world), shards
 
 
