@@ -20,14 +20,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import clean, constructions, readers
+from lexigraph.text import clean, readers
 from lexigraph.text.batches import Spans
-from lexigraph.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # counting words needs none
+    from lexigraph.text.tokenizer import Tokenizer
 
 SPLITS = ("train", "valid", "test")
 GRAMMAR = "grammar"  # the name of the built-in corpus, wherever a file is expected
@@ -188,13 +191,18 @@ def _units(file: str, data: recipes.Data, split: str, cut: Callable[[str], str] 
 def _records(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
     """Lines with the number of their document."""
     if file == GRAMMAR:
-        for number, sentence in enumerate(constructions.sentences(data.sentences)):
-            yield sentence, number
+        yield from ((sentence, number) for number, sentence in enumerate(_grammar(data)))
         return
     by_line = data.documents == "line"
     documents = "none" if by_line else data.documents
     for number, record in enumerate(readers.read(file, data.columns or None, documents, data.max_chars)):
         yield text_of(record, file), number if by_line else record.document
+
+
+def _grammar(data: recipes.Data) -> Iterator[str]:
+    from lexigraph.text import constructions  # its lexicon takes a while
+
+    return constructions.sentences(data.sentences)
 
 
 def text_of(record: readers.Record, file: str) -> str:
@@ -217,7 +225,7 @@ def _stream(file: str, data: recipes.Data, split: str, cut: bool) -> Iterator[Pi
 
     def texts() -> Iterator[str]:
         if file == GRAMMAR:
-            yield from (sentence + "\n" for sentence in constructions.sentences(data.sentences))
+            yield from (sentence + "\n" for sentence in _grammar(data))
         else:
             yield from readers.read_text(file, max_chars=data.max_chars, columns=data.columns or None)
 
@@ -346,6 +354,8 @@ class _Writer:
 
 def train_tokenizer(recipe: recipes.Recipe, tidy: clean.LineRule | None = None) -> Tokenizer:
     """A tokenizer from the training split alone."""
+    from lexigraph.text.tokenizer import Tokenizer
+
     settings = recipe.tokenizer
     return Tokenizer.train(
         (piece.text for piece in pieces(recipe.data, tidy) if piece.split == "train"),

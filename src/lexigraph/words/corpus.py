@@ -9,7 +9,9 @@ The ids lie in a temporary folder, four bytes a word, and go when the corpus is 
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -74,6 +76,7 @@ class Corpus:
             del types  # numbering needs the room
             corpus = cls(words, counts, folder)
             corpus._number(ranks, seen)
+            _give_back()
         except BaseException:
             folder.cleanup()
             raise
@@ -131,6 +134,12 @@ class Corpus:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _give_back() -> None:
+    """Return freed memory to the system, which glibc keeps otherwise: tables that grew leave holes of 35 MiB."""
+    if trim := getattr(ctypes.CDLL(None) if os.name == "posix" else None, "malloc_trim", None):
+        trim(0)
 
 
 DROPPED = -3
