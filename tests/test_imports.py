@@ -22,7 +22,7 @@ ORDER = (  # a module may import only from its own group and those before it
     {"decoding"},
     {"training"},
     {"textmodel", "latent"},
-    {"evaluation", "views"},
+    {"evaluation", "views", "exchange"},
     {"api"},
     {"comparison"},
     {"cli", "cli_options", "cli_space", "cli_words", "studio", "demonstration", "__main__"},

@@ -1,0 +1,1 @@
+"""Models to and from Hugging Face folders: one file per family, and `folder.py` that reads and writes the folders."""
