@@ -25,8 +25,9 @@ BATCH_TOKENS = 8192
 def token_log_probabilities(network: Any, sequences: Sequence[np.ndarray], device: torch.device) -> list[np.ndarray]:
     """log p of every token of each sequence but the first, given those before it."""
     scores = [np.zeros(max(0, len(ids) - 1), np.float64) for ids in sequences]
+    prepare = getattr(network, "prepare_in_order", network.prepare)  # of a network that learns in other orders
     for rows in _batches(sequences, network.context):
-        batch = network.prepare({"text": [sequences[i][a : b + 1] for i, a, b in rows]})
+        batch = prepare({"text": [sequences[i][a : b + 1] for i, a, b in rows]})
         nll = token_nll(network.loss(batch.to(device))[0]).cpu().double().numpy()
         for (i, a, b), row in zip(rows, nll, strict=True):
             scores[i][a:b] = -row[: b - a]

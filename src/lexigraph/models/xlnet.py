@@ -1,0 +1,282 @@
+"""XLNet: a language model of all orders at once (Yang et al. 2019), over Transformer-XL's memory (Dai et al. 2019).
+
+    log p(w) = Σ_k log p(w_{z_k} | w_{z_1} … w_{z_{k-1}})          z: a random order of the places
+
+A prediction must know which place it is for, but not which token stands there. So there are two streams, with the
+same weights; each place has a rank, the step of the order at which it becomes known (objectives/permutation.py):
+
+    contents    h_i looks at the contents of places with rank_j ≤ rank_i        h_i starts as E[w_i]
+    queries     g_i looks at the contents of places with rank_j < rank_i        g_i starts as one vector for all
+
+    x = Norm(x + Attention(x, h));  x = Norm(x + FFN(x))           by distance, nn/relative.py
+    p(w_i) = softmax(g_i Eᵀ + b)
+
+Only the last places of the order are predicted; those before have rank 0 and see each other both ways. Contents of
+the windows before (`memory` places of them, without gradient) are seen by all. Read in the order of the text, it is a
+language model like others: rank i for place i, and a query one place behind the end for the next token.
+
+Shapes: B batch, T time, P predicted places, M places of memory, d width, H heads, D = d / H, V vocabulary, L layers,
+R rows of a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.nn.attention import before
+from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.linear import linear
+from lexigraph.nn.relative import Looking, RelativeLayer, distances
+from lexigraph.nn.stepper import State, Step
+from lexigraph.nn.transformer import Shape
+from lexigraph.objectives.chance import seeds_of_content
+from lexigraph.objectives.next_token import IGNORE, next_token_terms
+from lexigraph.objectives.permutation import FAR, factorise, ranks_of
+from lexigraph.objectives.terms import Batch, Carry, Terms
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 4
+    heads: int = 4
+    dim: int = 128
+    context: int = 128  # tokens of a window; distances set no limit of their own
+    memory: int = 0  # places of the windows before that are remembered; 0: every window or line is by itself
+    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    activation: Activation = "gelu"
+    dropout: float = 0.0
+    segments: bool = False  # whether it can be told which tokens are of another segment
+    eps: float = 1e-12  # in norms
+
+
+@dataclass(frozen=True)
+class Objective:
+    rate: float = 1 / 6  # the share of tokens that are predicted, the last ones of the order
+    longest: int = 5  # they are chosen in spans of up to so many
+    label_smoothing: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cache(State):
+    """Keys and values of contents so far. Rows are padded on the left, so that all of them grow at one end.
+
+    rows: `cache` (R, L, 2, H, time, D), `pads` (R): empty places on the left
+    """
+
+    ways: Float[Tensor, "L H N D"] = field(default_factory=lambda: torch.empty(0, 0, 0, 0))  # distances N - 1 … 0
+
+
+class XLNet(nn.Module):
+    """The network; `network(ids)` gives logits of the next token, read in the order of the text."""
+
+    corrupts = True  # `prepare` draws an order for every row
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        super().__init__()
+        inner = config.inner or 4 * config.dim
+        shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, norm="post", eps=config.eps)
+        self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
+        self.remembers = config.memory > 0
+        self.embedding = nn.Embedding(vocabulary, config.dim)  # of input and output
+        self.hidden_word = nn.Parameter(torch.empty(config.dim))  # what every query starts as
+        self.blocks: Any = nn.ModuleList(RelativeLayer(shape, segments=config.segments) for _ in range(config.layers))
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        for parameter in self.parameters():
+            if parameter.dim() > 1 or parameter is self.hidden_word:
+                nn.init.normal_(parameter, std=0.02)
+
+    # ---- two streams -------------------------------------------------------------------------------------
+
+    def predict(
+        self,
+        ids: Int[Tensor, "B T"],
+        ranks: Int[Tensor, "B T"],
+        places: Int[Tensor, "B P"],
+        query_ranks: Int[Tensor, "B P"],
+        carry: Carry | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> tuple[Float[Tensor, "B P d"], Carry | None]:
+        """The last layer's queries at `places`, and what to remember of this window. Place T is the one behind it."""
+        memory = None if carry is None else carry["memory"]
+        past, keys = 0 if memory is None else memory.shape[2], ranks
+        if past:
+            keys = torch.cat([ranks.new_full((len(ids), past), -1), ranks], 1)  # memory is before all
+        near = Looking(keys[:, None, None] <= ranks[:, None, :, None], _other(segments, segments, past))
+        asked = None if segments is None else segments.gather(1, places)
+        far = Looking(
+            keys[:, None, None] < query_ranks[:, None, :, None], _other(asked, segments, past), places + past
+        )
+        contents, kept, table = self._start(ids, past)
+        queries = self._drop(self.hidden_word.expand(*places.shape, -1))
+        for number, layer in enumerate(self.blocks):
+            kept.append(contents)
+            streams = [(queries, far), (contents, near)][: 1 + (number < len(self.blocks) - 1)]  # the last are unseen
+            queries, *rest = layer(contents, None if memory is None else memory[:, number], table, streams)
+            contents = rest[0] if rest else contents
+        return self._drop(queries), self._remembered(kept, memory)
+
+    def read(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+        carry: Carry | None = None,
+    ) -> tuple[Float[Tensor, "B T d"], Carry | None]:
+        """The last layer's contents where every place sees every other, and what to remember: XLNet as an encoder."""
+        memory = None if carry is None else carry["memory"]
+        past, mask = 0 if memory is None else memory.shape[2], None
+        if lengths is not None:
+            inside = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+            inside = F.pad(inside, (past, 0), value=True)[:, None, None]
+            own = torch.eye(ids.shape[1], dtype=torch.bool, device=ids.device)
+            mask = inside | F.pad(own, (past, 0))  # padding sees itself: softmax over nothing is not a number
+        contents, kept, table = self._start(ids, past)
+        looking = Looking(mask, _other(segments, segments, past))
+        for number, layer in enumerate(self.blocks):
+            kept.append(contents)
+            (contents,) = layer(contents, None if memory is None else memory[:, number], table, [(contents, looking)])
+        return self._drop(contents), self._remembered(kept, memory, 0)
+
+    def _start(
+        self, ids: Int[Tensor, "B T"], past: int
+    ) -> tuple[Float[Tensor, "B T d"], list[Tensor], Float[Tensor, "N d"]]:
+        keys = past + ids.shape[1]
+        table = distances(keys, keys + ids.shape[1], self.config.dim, ids.device).to(self.embedding.weight.dtype)
+        return self._drop(self.embedding(ids)), [], self._drop(table)
+
+    def _remembered(self, kept: list[Tensor], memory: Tensor | None, again: int = 1) -> Carry | None:
+        """The last contents of every layer; the `again` last tokens of a window are the first of the next."""
+        if not self.remembers:
+            return None
+        new = torch.stack(kept, 1).detach()
+        new = new[:, :, : new.shape[2] - again]
+        whole = new if memory is None else torch.cat([memory, new], 2)
+        return {"memory": whole[:, :, -self.config.memory :]}  # (B, L, M, d): the first axis is the stream
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.config.dropout, self.training)
+
+    # ---- training ----------------------------------------------------------------------------------------
+
+    def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
+        """Logits of the next token at every place. Padding on the right is never looked at, so that `lengths` is not
+        needed."""
+        ranks = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        return self.logits(self.predict(ids, ranks, ranks + 1, ranks + 1)[0])
+
+    def logits(self, hidden: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape V"]:
+        """The output of a stream as logits."""
+        return F.linear(hidden, self.embedding.weight, self.bias)
+
+    def prepare(self, examples: dict[str, Any]) -> Batch:
+        """A batch from token sequences. The first token of each is given; an order of the others is drawn."""
+        rows = examples["text"]
+        seeds = examples["seeds"] if "seeds" in examples else seeds_of_content(rows)
+        randoms = (np.random.default_rng(int(seed)) for seed in seeds)
+        return self._batch(rows, [self._ranks(row[1:], random) for row, random in zip(rows, randoms, strict=True)])
+
+    def _ranks(self, row: Int[np.ndarray, " n"], random: np.random.Generator) -> Int[np.ndarray, " n"]:
+        """An order for a row; the boundary at its end is a token like others, or it would never learn to end."""
+        rate, longest = self.objective.rate, self.objective.longest
+        return ranks_of(*factorise(row, random, special=0, rate=rate, longest=longest))
+
+    def prepare_in_order(self, examples: dict[str, Any]) -> Batch:
+        """A batch in which every token but the first is predicted from those before it: what a text is scored by."""
+        rows = examples["text"]
+        return self._batch(rows, [np.arange(1, len(row)) for row in rows])
+
+    def _batch(self, rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]) -> Batch:
+        longest, most = max(map(len, rows)), max(int((row > 0).sum()) for row in ranks)
+        ids = np.full((len(rows), longest), self.pad, np.int64)
+        rank = np.full((len(rows), longest), FAR, np.int64)
+        places, targets = np.zeros((len(rows), most), np.int64), np.full((len(rows), most), IGNORE, np.int64)
+        for index, (row, own) in enumerate(zip(rows, ranks, strict=True)):
+            ids[index, : len(row)] = row
+            rank[index, 0], rank[index, 1 : len(row)] = 0, own
+            chosen = 1 + np.flatnonzero(own)
+            places[index, : len(chosen)], targets[index, : len(chosen)] = chosen, np.asarray(row)[chosen]
+        arrays = {"ids": ids, "ranks": rank, "places": places, "targets": targets}
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return Batch(tensors, {"loss": float((targets != IGNORE).sum())})
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        query_ranks = (
+            batch["ranks"].gather(1, batch["places"]).clamp(min=1)
+        )  # 0: no target, but it must see something
+        # that all is of one segment changes nothing, but gives every weight its part in the loss
+        segments = torch.zeros_like(batch["ids"]) if self.config.segments else None
+        hidden, carry = self.predict(batch["ids"], batch["ranks"], batch["places"], query_ranks, carry, segments)
+        smoothing = self.objective.label_smoothing
+        table = self.embedding.weight
+        return next_token_terms(hidden, table, batch, bias=self.bias, smoothing=smoothing, pad=self.pad), carry
+
+    # ---- decoding, in the order of the text --------------------------------------------------------------
+
+    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+        """Read the prompts (`ids`, padded on the right, and their `lengths`)."""
+        ids, lengths = batch["ids"], batch["lengths"]
+        time = ids.shape[1]
+        columns = torch.arange(time, device=ids.device)
+        pads = time - lengths
+        ids = ids.gather(1, (columns - pads[:, None]) % time)[:, -self._limit :]
+        pads = (pads - max(0, time - self._limit)).clamp(min=0)
+        time = ids.shape[1]
+        table = distances(time + 1, 2 * time + 1, self.config.dim, ids.device).to(self.embedding.weight.dtype)
+        # a query stands behind the last token and sees all of them; an empty place sees itself, or it were no number
+        seen = before(time + 1, ids.device)[..., :-1]
+        own = torch.eye(time + 1, time, dtype=torch.bool, device=ids.device)
+        mask = seen & (columns[:time] >= pads[:, None])[:, None, None] | own
+        x = torch.cat([self.embedding(ids), self.hidden_word.expand(len(ids), 1, -1)], 1)
+        cache = []
+        for layer in self.blocks:
+            k, v = layer.attention.remember(x[:, :-1])
+            x = layer.through(x, (k, v), layer.attention.measure(table), Looking(mask))
+            cache.append(torch.stack([k, v], 1))
+        state = Cache({"cache": torch.stack(cache, 1), "pads": pads}, ways=self._ways(time + 64)).expand(width)
+        return Step(self._last(x).repeat_interleave(width, 0), state)
+
+    def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+        """One token more in every row: its content, and the query behind it, look at all contents."""
+        old, pads, ways = state.rows["cache"], state.rows["pads"], state.ways
+        if old.shape[4] == self._limit:  # the oldest is forgotten
+            old, pads = old[..., 1:, :], (pads - 1).clamp(min=0)
+        time = old.shape[4] + 1
+        if ways.shape[2] < time + 2:
+            ways = self._ways(2 * time)
+        mask = (torch.arange(time, device=tokens.device) >= pads[:, None])[:, None, None]
+        x = torch.cat([self.embedding(tokens)[:, None], self.hidden_word.expand(len(tokens), 1, -1)], 1)
+        cache = torch.cat([old, old.new_empty(*old.shape[:4], 1, old.shape[5])], 4)
+        for number, layer in enumerate(self.blocks):
+            room = cache[:, number]
+            for place, new in enumerate(layer.attention.remember(x[:, :1])):
+                room[:, place, :, -1] = new[:, :, 0]
+            x = layer.through(x, (room[:, 0], room[:, 1]), ways[number, :, -time - 2 :], Looking(mask))
+        return Step(self._last(x), replace(state, rows={"cache": cache, "pads": pads}, ways=ways))
+
+    @property
+    def _limit(self) -> int:
+        return self.context + self.config.memory
+
+    def _ways(self, time: int) -> Float[Tensor, "L H N D"]:
+        """Measured distances time + 2 … 0 of every layer: the same in every step."""
+        table = distances(time + 2, time + 3, self.config.dim, self.embedding.weight.device)
+        table = table.to(self.embedding.weight.dtype)
+        return torch.stack([layer.attention.measure(table) for layer in self.blocks])
+
+    def _last(self, x: Float[Tensor, "R T d"]) -> Float[Tensor, "R V"]:
+        return linear(x[:, -1], self.embedding.weight, self.bias)
+
+
+def _other(asked: Tensor | None, segments: Tensor | None, past: int) -> Tensor | None:
+    """Where queries and keys are of different segments; what is remembered counts as the first segment."""
+    if asked is None or segments is None:
+        return None
+    return asked[:, :, None] != F.pad(segments, (past, 0))[:, None]

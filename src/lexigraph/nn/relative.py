@@ -1,0 +1,136 @@
+"""Attention by distance: Transformer-XL's (Dai et al. 2019), with XLNet's bias for segments (Yang et al. 2019).
+
+    score(i, j) = ((q_i + u)·k_j  +  (q_i + v)·W R[i - j]  +  (q_i + s)·e[other(i, j)]) / √D
+
+    R[δ] = (sin δω_1, …, sin δω_{d/2}, cos δω_1, …, cos δω_{d/2}),  ω_m = 10000^(-2m/d),  δ of either sign
+    u, v, s: what a query always looks for, by content, by distance and by segment; other: 1 if the segments differ
+
+Distance alone matters, so that states of earlier text can be remembered and looked at as they are. The products
+(q_i + v)·W R[δ] are made once for every distance δ, from far to near, and then brought to their keys: row i of the
+scores is that row of the products moved by i places (`shift`).
+
+Shapes: B batch, H heads, T queries, S keys, N distances, d width, D width of a head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.nn.attention import attend
+from lexigraph.nn.feedforward import FeedForward
+from lexigraph.nn.linear import Linear
+from lexigraph.nn.transformer import KeyValue, Shape
+
+
+def distances(far: int, count: int, dim: int, device: torch.device | None = None) -> Float[Tensor, "N d"]:
+    """R of the distances far, far - 1, …: `count` of them."""
+    frequency = 10000.0 ** (-torch.arange(0, dim, 2, device=device).float() / dim)
+    angles = torch.arange(far, far - count, -1, device=device).float()[:, None] * frequency
+    return torch.cat([angles.sin(), angles.cos()], 1)
+
+
+def shift(products: Float[Tensor, "B H T N"], keys: int) -> Float[Tensor, "B H T S"]:
+    """Products with the distances first + T, first + T - 1, … as scores of keys 0 … S - 1, for queries at the places
+    first, first + 1, …: entry (i, j) is the product at column T - i + j, N = S + T."""
+    queries = products.shape[2]
+    return products.flatten(2)[..., queries:].unflatten(2, (queries, -1))[..., :keys]
+
+
+def pick(products: Float[Tensor, "B H T N"], places: Int[Tensor, "B T"], keys: int) -> Float[Tensor, "B H T S"]:
+    """The same for queries at any places, from products with the distances S, S - 1, …"""
+    columns = keys - places[:, :, None] + torch.arange(keys, device=places.device)
+    return products.gather(3, columns[:, None].expand(-1, products.shape[1], -1, -1))
+
+
+@dataclass(frozen=True)
+class Looking:
+    """Which keys each query may see, which are of another segment, and where the queries stand."""
+
+    mask: Bool[Tensor, "#B 1 #T S"] | None = None
+    other: Bool[Tensor, "B T S"] | None = None
+    places: Int[Tensor, "B T"] | None = None  # none: one behind the other, as `shift` wants them
+
+
+class RelativeAttention(nn.Module):
+    """Queries look at keys by what these are, how far away, and (`segments`) whether of the same segment."""
+
+    def __init__(self, shape: Shape, *, segments: bool = False) -> None:
+        super().__init__()
+        self.heads, self.width, self.dropout = shape.heads, shape.width, shape.dropout
+        all_heads = shape.heads * shape.width
+        self.query = Linear(shape.dim, all_heads, bias=False)
+        self.key_value = Linear(shape.dim, 2 * all_heads, bias=False)
+        self.distance = Linear(shape.dim, all_heads, bias=False)
+        self.out = Linear(all_heads, shape.dim, bias=False)
+        self.by_content = nn.Parameter(torch.zeros(shape.heads, 1, shape.width))
+        self.by_distance = nn.Parameter(torch.zeros(shape.heads, 1, shape.width))
+        if segments:
+            self.by_segment = nn.Parameter(torch.zeros(shape.heads, 1, shape.width))
+            self.segment = nn.Parameter(torch.zeros(shape.heads, 2, shape.width))  # the same, another
+
+    def remember(self, x: Float[Tensor, "B S d"]) -> KeyValue:
+        """Keys and values of contents."""
+        k, v = self.key_value(x).view(*x.shape[:2], 2, self.heads, self.width).permute(2, 0, 3, 1, 4).unbind(0)
+        return k, v
+
+    def measure(self, table: Float[Tensor, "N d"]) -> Float[Tensor, "H N D"]:
+        """W R of a table of distances."""
+        return self.distance(table).view(-1, self.heads, self.width).transpose(0, 1)
+
+    def forward(
+        self, x: Float[Tensor, "B T d"], seen: KeyValue, ways: Float[Tensor, "H N D"], looking: Looking
+    ) -> Float[Tensor, "B T d"]:
+        """What the queries x see of keys and values; `ways` are measured distances, from far to near."""
+        q = self.query(x).view(*x.shape[:2], self.heads, self.width).transpose(1, 2)
+        keys = seen[0].shape[2]
+        products = (q + self.by_distance) @ ways.transpose(1, 2)
+        scores = shift(products, keys) if looking.places is None else pick(products, looking.places, keys)
+        if looking.other is not None:
+            same, another = ((q + self.by_segment) @ self.segment.transpose(1, 2)).unbind(3)
+            scores = scores + torch.where(looking.other[:, None], another[..., None], same[..., None])
+        scores = scores * self.width**-0.5
+        if looking.mask is not None:
+            scores = scores.masked_fill(~looking.mask, float("-inf"))
+        dropout = self.dropout if self.training else 0.0
+        mixed = attend(q + self.by_content, *seen, mask=scores, dropout=dropout)
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class RelativeLayer(nn.Module):
+    """x = Norm(x + Attention(x, contents));  x = Norm(x + FFN(x)): for contents, and for queries beside them."""
+
+    def __init__(self, shape: Shape, *, segments: bool = False) -> None:
+        super().__init__()
+        self.dropout = shape.dropout
+        self.attention = RelativeAttention(shape, segments=segments)
+        self.norm_attention = shape.make_norm()
+        self.feed_forward = FeedForward(shape.dim, shape.inner, shape.activation)
+        self.norm_feed_forward = shape.make_norm()
+
+    def forward(
+        self,
+        contents: Float[Tensor, "B T d"],
+        memory: Float[Tensor, "B M d"] | None,
+        table: Float[Tensor, "N d"],
+        streams: Sequence[tuple[Float[Tensor, "B _ d"], Looking]],
+    ) -> list[Float[Tensor, "B _ d"]]:
+        """Each stream after looking at the memory and the contents; the contents are a stream like others."""
+        seen = self.attention.remember(contents if memory is None else torch.cat([memory, contents], 1))
+        ways = self.attention.measure(table)
+        return [self.through(x, seen, ways, looking) for x, looking in streams]
+
+    def through(
+        self, x: Float[Tensor, "B T d"], seen: KeyValue, ways: Float[Tensor, "H N D"], looking: Looking
+    ) -> Float[Tensor, "B T d"]:
+        """One stream, keys and distances given."""
+        x = self.norm_attention(x + self._drop(self.attention(x, seen, ways, looking)))
+        return self.norm_feed_forward(x + self._drop(self.feed_forward(x)))
+
+    def _drop(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
+        return F.dropout(x, self.dropout) if self.training and self.dropout else x  # decoding feels each call
