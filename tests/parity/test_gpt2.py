@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lexigraph.decoding.sampling import generate
+from lexigraph.exchange import gpt2, gpt_neox
 from lexigraph.models import gpt, lstm_lm
 from lexigraph.objectives.next_token import shifted
 from lexigraph.objectives.terms import value
@@ -38,34 +39,11 @@ def pair(
     theirs.loss_type = "ForCausalLM"  # its default; unset, it warns
     for parameter in theirs.parameters():  # norms and biases too, which are born as 1 and 0
         torch.nn.init.normal_(parameter, std=0.3)
-    config = gpt.Config(layers, heads, dim, context, activation=activation, tied=tied)
+    config = gpt.Config(**gpt2.config_from(theirs.config.to_dict()))
+    assert (config.activation, config.tied) == (activation, tied)
     ours = gpt.GPT(config, gpt.Objective(), VOCABULARY)
-    ours.load_state_dict(dict(renamed(theirs.state_dict(), tied)))
+    ours.load_state_dict(gpt2.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs.eval()
-
-
-def renamed(theirs: dict[str, Tensor], tied: bool) -> Any:
-    """transformers' weights under our names; its linear layers hold their weights transposed."""
-    names = {
-        "transformer.wte": "embedding",
-        "transformer.wpe": "places",
-        "transformer.ln_f": "norm",
-        "transformer.h": "blocks",
-        "ln_1": "norm_attention",
-        "ln_2": "norm_feed_forward",
-        "attn.c_attn": "attention.qkv",
-        "attn.c_proj": "attention.out",
-        "mlp.c_fc": "feed_forward.widen",
-        "mlp.c_proj": "feed_forward.narrow",
-        "lm_head": "output",
-    }
-    for name, tensor in theirs.items():
-        if name == "lm_head.weight" and tied:
-            continue
-        transposed = "c_" in name and name.endswith("weight")
-        for old, new in names.items():
-            name = name.replace(old, new)
-        yield name, tensor.T if transposed else tensor
 
 
 def assert_same(ours: Tensor, theirs: Tensor) -> None:
@@ -107,7 +85,7 @@ def test_loss_and_gradients_are_those_of_gpt2() -> None:
     other.backward()
     assert_same(loss, other)
     gradients = {name: parameter.grad for name, parameter in theirs.named_parameters()}
-    expected = dict(renamed(gradients, tied=True))
+    expected = gpt2.weights_from(gradients, ours.config)
     for name, parameter in ours.named_parameters():
         largest = max(expected[name].abs().max(), 1e-3 * max(g.abs().max() for g in expected.values()))
         assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * largest, name
@@ -135,6 +113,42 @@ def test_greedy_tokens_are_those_of_gpt2(lengths: tuple[int, ...]) -> None:
             logits = theirs(torch.cat([row, theirs_new])[None]).logits[0, len(row) - 1 : -1]
         log_p = logits.log_softmax(1).gather(1, theirs_new[:, None]).sum()
         assert hypothesis.log_probability == pytest.approx(float(log_p), rel=1e-5)
+
+
+FORMS = [
+    {"activation": "gelu-tanh"},
+    {"activation": "relu", "tied": False, "bias": False},
+    {"positions": "sinusoidal"},
+    {"positions": "rotary"},
+    {"positions": "rotary", "tied": False, "bias": False, "activation": "silu", "inner": 40},
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@torch.no_grad()
+def test_exported_weights_give_their_model_the_same_outputs(form: dict[str, Any]) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = gpt.Config(2, 2, 16, 20, **form)
+    ours = gpt.GPT(config, gpt.Objective(), VOCABULARY).eval()
+    for parameter in ours.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    exchange = gpt_neox if config.positions == "rotary" else gpt2
+    settings = transformers.AutoConfig.for_model(**exchange.config_to(config, VOCABULARY))
+    theirs = transformers.AutoModelForCausalLM.from_config(settings).eval()
+    weights = {
+        name.replace("embed_out", "lm_head"): tensor  # as their own reader renames it
+        for name, tensor in exchange.weights_to(ours.state_dict(), config).items()
+    }
+    missing, left = theirs.load_state_dict(weights, strict=False)
+    assert (len(missing), left) == (config.tied, [])
+    theirs.tie_weights()
+    ids = torch.randint(VOCABULARY, (3, 20))
+    assert_same(ours(ids), theirs(ids).logits)
+    again = gpt.Config(**exchange.config_from(theirs.config.to_dict()))  # and back
+    back = gpt.GPT(again, gpt.Objective(), VOCABULARY).eval()
+    back.load_state_dict(exchange.weights_from(theirs.state_dict(), again))
+    assert_same(back(ids), theirs(ids).logits)
 
 
 @pytest.mark.parametrize("layers", [1, 3])

@@ -1,0 +1,116 @@
+"""GPT with places in a table, under the names of transformers' GPT2LMHeadModel, and back.
+
+Their linear layers hold their weights transposed. What is not learned here is written as what it amounts to there:
+missing biases are 0, and sinusoidal places are a table like any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lexigraph.errors import LexigraphError
+from lexigraph.models.gpt import Config
+from lexigraph.nn.positions import sinusoidal
+
+MODEL_TYPES = ("gpt2",)
+ACTIVATIONS = {"gelu_new": "gelu-tanh", "gelu": "gelu", "relu": "relu", "silu": "silu"}
+SUPPORTED = {  # what other values would ask for is not here
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "add_cross_attention": False,
+    "layer_norm_epsilon": 1e-5,
+}
+LAYER = {
+    "ln_1": "norm_attention",
+    "ln_2": "norm_feed_forward",
+    "attn.c_attn": "attention.qkv",
+    "attn.c_proj": "attention.out",
+    "mlp.c_fc": "feed_forward.widen",
+    "mlp.c_proj": "feed_forward.narrow",
+}
+
+
+def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
+    """The fields of our Config."""
+    for key, wanted in SUPPORTED.items():
+        if theirs.get(key, wanted) != wanted:
+            raise LexigraphError(f"A GPT-2 with {key} = {theirs[key]!r} is not supported, only with {wanted!r}.")
+    activation = theirs.get("activation_function", "gelu_new")
+    if activation not in ACTIVATIONS:
+        raise LexigraphError(f"The activation {activation!r} is not supported, only {', '.join(ACTIVATIONS)}.")
+    dim = theirs.get("n_embd", 768)
+    return {
+        "layers": theirs.get("n_layer", 12),
+        "heads": theirs.get("n_head", 12),
+        "dim": dim,
+        "context": theirs.get("n_positions", 1024),
+        "inner": theirs.get("n_inner") or 4 * dim,
+        "positions": "learned",
+        "norm": "pre",
+        "activation": ACTIVATIONS[activation],
+        "dropout": float(theirs.get("resid_pdrop", 0.1)),
+        "tied": theirs.get("tie_word_embeddings", True),
+        "bias": True,
+    }
+
+
+def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
+    """Their config.json."""
+    names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+    if config.positions == "rotary" or config.norm != "pre" or config.activation not in names:
+        raise LexigraphError(
+            "transformers' GPT-2 has learned places, norms before each part and no swish: a GPT with "
+            f"model.positions = {config.positions!r}, model.norm = {config.norm!r} and model.activation = "
+            f"{config.activation!r} has no place there."
+        )
+    return {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        "vocab_size": vocabulary,
+        "n_layer": config.layers,
+        "n_head": config.heads,
+        "n_embd": config.dim,
+        "n_positions": config.context,
+        "n_inner": config.inner or 4 * config.dim,
+        "activation_function": names[config.activation],
+        **{f"{part}_pdrop": config.dropout for part in ("resid", "embd", "attn")},
+        "tie_word_embeddings": config.tied,
+        **SUPPORTED,
+    }
+
+
+def weights_from(theirs: dict[str, Tensor], config: Config) -> dict[str, Tensor]:
+    """Our weights."""
+    if "wte.weight" in theirs:  # as the published files have them: the model without its head
+        theirs = {f"transformer.{name}": tensor for name, tensor in theirs.items()}
+    ours = {ours: theirs[name] for name, ours in _ends().items()}
+    for number, (name, mine) in _parts(config):
+        ours |= {f"blocks.{number}.{mine}.bias": theirs[f"transformer.h.{number}.{name}.bias"]}
+        weight = theirs[f"transformer.h.{number}.{name}.weight"]
+        ours |= {f"blocks.{number}.{mine}.weight": weight.T if weight.dim() > 1 else weight}
+    return ours if config.tied else ours | {"output.weight": theirs["lm_head.weight"]}
+
+
+def weights_to(ours: dict[str, Tensor], config: Config) -> dict[str, Tensor]:
+    """Their weights; tied ones once."""
+    ours = {"norm.bias": torch.zeros(config.dim), "places.weight": sinusoidal(config.context, config.dim)} | ours
+    theirs = {name: ours[mine] for name, mine in _ends().items()}
+    for number, (name, mine) in _parts(config):
+        weight = ours[f"blocks.{number}.{mine}.weight"]
+        bias = ours.get(f"blocks.{number}.{mine}.bias", weight.new_zeros(len(weight)))
+        theirs[f"transformer.h.{number}.{name}.weight"] = weight.T if weight.dim() > 1 else weight
+        theirs[f"transformer.h.{number}.{name}.bias"] = bias
+    return theirs if config.tied else theirs | {"lm_head.weight": ours["output.weight"]}
+
+
+def _ends() -> dict[str, str]:
+    """What stands before and behind the layers: theirs, ours."""
+    tables = {"transformer.wte.weight": "embedding.weight", "transformer.wpe.weight": "places.weight"}
+    return tables | {f"transformer.ln_f.{kind}": f"norm.{kind}" for kind in ("weight", "bias")}
+
+
+def _parts(config: Config) -> list[tuple[int, tuple[str, str]]]:
+    return [(number, names) for number in range(config.layers) for names in LAYER.items()]
