@@ -1,0 +1,120 @@
+"""BART: a transformer that learns by restoring spoilt text (Lewis et al. 2020).
+
+    x_0 = Norm(E[token] + P[place])                           learned places, a table for each side
+    post-norm layers, exact GELU; p(next) = softmax(x Eᵀ + b)
+
+From plain text (data.unit = "line" or "stream") it learns to write what it reads spoilt (objectives/denoising.py):
+spans of tokens behind one <mask> each, and the units of a stream in another order. From pairs (data.unit = "pair") it
+learns to translate, best from a run that has seen plain text (--from RUN).
+
+The recipe's first special token (tokenizer.special) is the mask. A source is read as s_1 … s_m <eos>; a target is fed
+as <eos> t_1 … t_n and must become t_1 … t_n <eos>.
+
+Shapes: B batch, T time, d width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.nn.encoder_decoder import END, EncoderDecoder
+from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.transformer import Shape
+from lexigraph.objectives import denoising
+
+SPECIAL = 3  # ids below are never spoilt
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 6  # of the encoder
+    decoder_layers: int = 0  # 0: as many
+    heads: int = 12
+    decoder_heads: int = 0  # 0: as many
+    dim: int = 768
+    inner: int = 0  # width inside the encoder's feed-forward part; 0: four times dim
+    decoder_inner: int = 0  # 0: as wide
+    context: int = 1024  # the longest source or target in tokens, its end included
+    activation: Activation = "gelu"
+    dropout: float = 0.1
+    scaled: bool = False  # embeddings times √dim
+    start: int = END  # the token that the decoder is given first
+    mask: int = 3  # the token that hides a span
+
+
+@dataclass(frozen=True)
+class Objective:
+    noise: Literal["infilling", "masking", "deletion", "rotation"] = "infilling"  # how a plain text is spoilt
+    rate: float = 0.3  # the share of its tokens that are hidden or deleted
+    mean: float = 3.0  # length of a hidden span, 0 included
+    permute: bool = True  # what stands between boundaries inside a text, before all else
+    label_smoothing: float = 0.1
+
+
+class BART(EncoderDecoder):
+    """The network; `network(source_ids, target_ids)` gives logits."""
+
+    corrupts = True
+    bias: Tensor  # of the output; not learned, but some published models have one
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        inner = config.inner or 4 * config.dim
+        widths = ((config.heads, inner), (config.decoder_heads or config.heads, config.decoder_inner or inner))
+        reading, writing = (
+            Shape(config.dim, heads, inner, config.activation, config.dropout, norm="post") for heads, inner in widths
+        )
+        super().__init__(
+            (reading, writing),
+            (config.layers, config.decoder_layers or config.layers),
+            vocabulary,
+            context=config.context,
+            pad=pad,
+            start=config.start,
+            smoothing=objective.label_smoothing,
+        )
+        self.config, self.objective = config, objective
+        self.places, self.decoder_places = (nn.Embedding(config.context, config.dim) for _ in range(2))
+        self.norm_embedding, self.norm_decoder_embedding = reading.make_norm(), writing.make_norm()
+        self.register_buffer("bias", torch.zeros(vocabulary))
+        self.apply(_initialise)
+
+    @property
+    def output_bias(self) -> Float[Tensor, " V"]:
+        return self.bias
+
+    def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
+        places = self.decoder_places if decoder else self.places
+        norm = self.norm_decoder_embedding if decoder else self.norm_embedding
+        x = self.embedding(ids) * (math.sqrt(self.config.dim) if self.config.scaled else 1.0)
+        x = norm(x + places.weight[time : time + ids.shape[1]])
+        return F.dropout(x, self.config.dropout, self.training)
+
+    def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        objective, mask = self.objective, self.config.mask
+        source = denoising.sentence_permutation(row, random, ends=row == END) if objective.permute else row
+        if objective.noise == "infilling":
+            source = denoising.text_infilling(
+                source, random, mask=mask, special=SPECIAL, rate=objective.rate, mean=objective.mean
+            )
+        elif objective.noise == "masking":
+            source = denoising.token_masking(source, random, mask=mask, special=SPECIAL, rate=objective.rate)
+        elif objective.noise == "deletion":
+            source = denoising.token_deletion(source, random, special=SPECIAL, rate=objective.rate)
+        else:
+            source = denoising.document_rotation(source, random)
+        return source, row
+
+
+def _initialise(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)

@@ -1,0 +1,142 @@
+"""T5: every task is text in, text out (Raffel et al. 2020; with `gated` and without `tied`, its version 1.1).
+
+    x_0 = E[token]                                            no table of places
+    pre-norm    x = x + f(x / rms(x) ⊙ w);   no biases anywhere
+    scores      q · k + b[bucket(distance)], not divided by √D; one b for all layers of a stack (nn/relative_bias.py)
+    p(next) = softmax(x Eᵀ / √d)                              (not tied: softmax(x Oᵀ))
+
+From plain text (data.unit = "line" or "stream") it learns to write what is missing from what it reads, as one of the
+ways of objectives/spans.py: each span that is gone is a sentinel in the source, and the target is every sentinel with
+its span. From pairs (data.unit = "pair") it learns to translate, best from a run that has seen plain text
+(--from RUN).
+
+The recipe's first special tokens (tokenizer.special) are the sentinels. A source is read as s_1 … s_m <eos>; a target
+is fed as <pad> t_1 … t_n and must become t_1 … t_n <eos>.
+
+Shapes: B batch, T time, S keys, d width, H heads, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.encoder_decoder import EncoderDecoder
+from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.relative_bias import RelativeBias
+from lexigraph.nn.transformer import Layer, Shape
+from lexigraph.objectives import spans
+
+SPECIAL = 3  # ids below, and where sentinels come next also those, are never missing
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 6  # of the encoder
+    decoder_layers: int = 0  # 0: as many
+    heads: int = 8
+    head: int = 0  # width of a head; 0: dim / heads
+    dim: int = 512
+    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    context: int = 512  # the longest source or target in tokens, its end included
+    activation: Activation = "relu"
+    gated: bool = False  # version 1.1: (f(x W) * x V) U, with f the GELU
+    dropout: float = 0.1
+    tied: bool = True  # one table for input and output, which is then divided by √dim
+    buckets: int = 32  # of distances
+    farthest: int = 128  # from here on all distances are alike
+    eps: float = 1e-6  # in norms
+    start: int = 0  # the token that the decoder is given first: <pad>
+    sentinels: int = 16  # how many there are
+    first_sentinel: int = 3
+    sentinel_step: int = 1  # the next one's id; -1 in published models, which count down
+
+
+@dataclass(frozen=True)
+class Objective:
+    noise: Literal["spans", "replaced", "dropped", "prefix", "bert", "mass", "deshuffle"] = "spans"  # see above
+    rate: float = 0.15  # the share of tokens that are missing
+    mean: float = 3.0  # length of a missing span
+    label_smoothing: float = 0.0
+
+
+class T5(EncoderDecoder):
+    """The network; `network(source_ids, target_ids)` gives logits."""
+
+    corrupts = True
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        shape = Shape(
+            config.dim, config.heads, config.inner or 4 * config.dim, config.activation, config.dropout,
+            normed_by="rms", eps=config.eps, bias=False, gated=config.gated, head=config.head, scaled=False,
+        )  # fmt: skip
+        super().__init__(
+            (shape, shape),
+            (config.layers, config.decoder_layers or config.layers),
+            vocabulary,
+            context=config.context,
+            pad=pad,
+            start=config.start,
+            tied=config.tied,
+            smoothing=objective.label_smoothing,
+        )
+        self.config, self.objective = config, objective
+        last = config.first_sentinel + (config.sentinels - 1) * config.sentinel_step
+        if config.sentinels < 2 or not SPECIAL <= min(config.first_sentinel, last) <= vocabulary - config.sentinels:
+            raise LexigraphError(
+                f"model.sentinels = {config.sentinels} must be at least 2, and as many as there are special tokens."
+            )
+        self.sentinels = [config.first_sentinel + n * config.sentinel_step for n in range(config.sentinels)]
+        self.special = SPECIAL + config.sentinels if config.first_sentinel == SPECIAL else SPECIAL
+        self.distances, self.decoder_distances = (
+            RelativeBias(config.heads, both_ways=both, buckets=config.buckets, farthest=config.farthest)
+            for both in (True, False)
+        )
+        self.apply(self._initialise)
+
+    def _initialise(self, module: nn.Module) -> None:
+        """As published: scores are not divided by √D, so queries are born smaller by it."""
+        dim, all_heads = self.config.dim, self.shape.heads * self.shape.width
+        if isinstance(module, nn.Linear):
+            nn.init.normal_(module.weight, std=module.in_features**-0.5)
+        if isinstance(module, Layer):
+            nn.init.normal_(module.attention.qkv.weight[:all_heads], std=(dim * self.shape.width) ** -0.5)
+            if hasattr(module, "memory"):
+                nn.init.normal_(module.memory.query.weight, std=(dim * self.shape.width) ** -0.5)
+        if isinstance(module, RelativeBias):
+            nn.init.normal_(module.table.weight, std=dim**-0.5)
+
+    def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
+        return F.dropout(self.embedding(ids), self.config.dropout, self.training)
+
+    def position_bias(self, queries: int, keys: int, time: int, decoder: bool) -> Float[Tensor, "1 H T S"]:
+        return (self.decoder_distances if decoder else self.distances)(queries, keys, time)
+
+    def finish(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape d"]:
+        x = F.dropout(x, self.config.dropout, self.training)
+        return x * self.config.dim**-0.5 if self.config.tied else x
+
+    def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        objective, mask = self.objective, self.config.first_sentinel
+        common: dict[str, Any] = {"special": self.special, "rate": objective.rate}
+        match objective.noise:
+            case "spans":
+                return spans.random_spans(row, random, sentinels=self.sentinels, mean=objective.mean, **common)
+            case "replaced":
+                return spans.replaced_spans(row, random, sentinels=self.sentinels, **common)
+            case "dropped":
+                return spans.dropped_tokens(row, random, **common)
+            case "bert":
+                return spans.bert_style(row, random, mask=mask, vocabulary=len(self.embedding.weight), **common)
+            case "mass":
+                return spans.mass_style(row, random, mask=mask, **common)
+            case "prefix":
+                return spans.prefix_language_model(row, random)
+            case _:
+                return spans.deshuffling(row, random)

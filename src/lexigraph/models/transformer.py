@@ -1,0 +1,87 @@
+"""The transformer: a translator made of attention alone (Vaswani et al. 2017).
+
+    x_0 = √d E[token] + PE[place]                             sinusoidal places, one table E for both sides
+    encoder     x = Norm(x + Attention(x));  x = Norm(x + FFN(x))
+    decoder     x = Norm(x + Attention(x));  x = Norm(x + Attention(x, M));  x = Norm(x + FFN(x))
+    p(next) = softmax(x Eᵀ)                                   (tied: the output table is the input's)
+
+That is the post-norm of the paper. With `norm = "pre"`, x = x + f(Norm(x)) and a last Norm behind each stack, which
+bears a higher rate and less warm-up (Xiong et al. 2020). The loss is KL(smoothed target || p).
+
+A source is read as s_1 … s_m <eos>; a target is fed as <eos> t_1 … t_n and must become t_1 … t_n <eos>.
+
+Shapes: B batch, T time, d width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.nn.encoder_decoder import EncoderDecoder
+from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.positions import sinusoidal
+from lexigraph.nn.transformer import Layer, Shape
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 6  # of the encoder
+    decoder_layers: int = 0  # 0: as many
+    heads: int = 8
+    dim: int = 512
+    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    context: int = 256  # the longest source or target in tokens, its end included
+    norm: Literal["pre", "post"] = "post"
+    activation: Activation = "relu"
+    dropout: float = 0.1
+    tied: bool = True  # one table for the source, the target and the output; else the output has its own
+
+
+@dataclass(frozen=True)
+class Objective:
+    label_smoothing: float = 0.1
+
+
+class Transformer(EncoderDecoder):
+    """The network; `network(source_ids, target_ids)` gives logits."""
+
+    table: Tensor  # of places
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        shape = Shape(
+            config.dim, config.heads, config.inner or 4 * config.dim, config.activation, config.dropout, config.norm
+        )
+        super().__init__(
+            (shape, shape),
+            (config.layers, config.decoder_layers or config.layers),
+            vocabulary,
+            context=config.context,
+            pad=pad,
+            tied=config.tied,
+            smoothing=objective.label_smoothing,
+        )
+        self.config, self.objective = config, objective
+        self.register_buffer("table", sinusoidal(config.context, config.dim), persistent=False)
+        self.apply(self._initialise)
+
+    def _initialise(self, module: nn.Module) -> None:
+        if isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, std=self.config.dim**-0.5)  # times √d: unit size
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        if isinstance(module, Layer) and self.config.norm == "pre":  # nothing else bounds what the layers add up to
+            parts = [module.attention.out, module.feed_forward.narrow]
+            for last in [*parts, module.memory.out] if hasattr(module, "memory") else parts:
+                last.weight.data.mul_((2 * self.config.layers) ** -0.5)
+
+    def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
+        x = self.embedding(ids) * math.sqrt(self.config.dim) + self.table[time : time + ids.shape[1]]
+        return F.dropout(x, self.config.dropout, self.training)

@@ -1,0 +1,225 @@
+"""What translators share: an encoder that reads a source, and a decoder that looks at it while it writes a target.
+
+    M = encoder(s_1 … s_m <eos>)                                  every place sees every other
+    p(t_i | t_<i, s) = softmax(decoder(<start> t_1 … t_{i-1}; M) Oᵀ + b)
+
+A system says how tokens are embedded (`embed`), what is added to the scores for places (`position_bias`), and, if it
+learns from plain text, how a text is spoilt and what is to be written then (`spoil`). Padding of a source is never
+looked at; padding of a target stands behind all that counts.
+
+In a search the keys and values of M are computed once per sentence, and all its hypotheses share them.
+
+Shapes: B batch, S source, T target, d width, H heads, D width of a head, L layers, V vocabulary, R rows of a search,
+n sentences of a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.attention import Mask, before, within
+from lexigraph.nn.linear import linear
+from lexigraph.nn.stepper import State, Step
+from lexigraph.nn.transformer import Layer, Shape
+from lexigraph.objectives.chance import seeds_of_content
+from lexigraph.objectives.next_token import IGNORE, next_token_terms
+from lexigraph.objectives.terms import Batch, Carry, Terms
+
+END = 2  # the boundary, in every tokenizer
+ROOM = 32  # places that a cache has at first
+
+
+@dataclass(frozen=True)
+class Cache(State):
+    """rows: `past` (R, L, 2, H, capacity, D); source: `memory` (n, L, 2, H, S, D), `lengths` (n)."""
+
+    time: int = 0  # tokens taken, the same for all rows
+    ragged: bool = False  # whether any source has padding
+
+
+class EncoderDecoder(nn.Module):
+    """The network without its embeddings; `network(source_ids, target_ids)` gives logits."""
+
+    remembers = False
+    reads_source = True  # it is called with a source and a target
+    regions = (Layer,)  # what is compiled, each kind once
+
+    def __init__(
+        self,
+        shapes: tuple[Shape, Shape],  # of encoder and decoder
+        layers: tuple[int, int],
+        vocabulary: int,
+        *,
+        context: int,  # the longest source or target, its end included
+        pad: int = 0,
+        start: int = END,  # what the decoder is given first
+        tied: bool = True,  # one table for input and output
+        smoothing: float | int = 0.0,
+    ) -> None:
+        super().__init__()
+        reading, writing = shapes
+        self.context, self.pad, self.first, self.smoothing, self.shape = context, pad, start, smoothing, writing
+        self.embedding = nn.Embedding(vocabulary, reading.dim)  # of encoder and decoder alike
+        self.encoder = nn.ModuleList(Layer(reading) for _ in range(layers[0]))
+        self.decoder: Any = nn.ModuleList(Layer(writing, memory=True) for _ in range(layers[1]))
+        self.norm_encoder = reading.make_norm() if reading.norm == "pre" else nn.Identity()
+        self.norm_decoder = writing.make_norm() if writing.norm == "pre" else nn.Identity()
+        self.output = None if tied else nn.Linear(writing.dim, vocabulary, bias=False)
+
+    # ---- what a system decides ---------------------------------------------------------------------------
+
+    def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
+        """The first layer's input, for tokens that stand from place `time` on."""
+        raise NotImplementedError
+
+    def position_bias(self, queries: int, keys: int, time: int, decoder: bool) -> Float[Tensor, "1 H T S"] | None:
+        """What is added to the scores of a stack's self-attention."""
+        return None
+
+    def finish(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape d"]:
+        """What is done to the decoder's last states before they meet the output table."""
+        return x
+
+    @property
+    def output_bias(self) -> Float[Tensor, " V"] | None:
+        return None
+
+    def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Source and target, without their ends, that a plain text is made into."""
+        raise LexigraphError('This system learns from pairs of texts: set data.unit = "pair".')
+
+    # ---- both sides --------------------------------------------------------------------------------------
+
+    @property
+    def output_table(self) -> Float[Tensor, "V d"]:
+        return self.embedding.weight if self.output is None else self.output.weight
+
+    def read(self, ids: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B S d"]:
+        """The encoder's last states; places behind a row's length mean nothing."""
+        self._fits(ids.shape[1])
+        seen: Mask | None = None if lengths is None else within(lengths, ids.shape[1])
+        bias = self.position_bias(ids.shape[1], ids.shape[1], 0, decoder=False)
+        x = self.embed(ids, 0, decoder=False)
+        mask = seen if bias is None else _added(bias, seen)
+        for layer in self.encoder:
+            x = layer(x, mask=mask)
+        return self.norm_encoder(x)
+
+    def hidden(
+        self, source: Int[Tensor, "B S"], inputs: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None
+    ) -> Float[Tensor, "B T d"]:
+        """The states that predict the target, all places at once; `lengths` are those of the sources."""
+        memory, length = self.read(source, lengths), inputs.shape[1]
+        self._fits(length)
+        seen = None if lengths is None else within(lengths, source.shape[1])
+        bias = self.position_bias(length, length, 0, decoder=True)
+        mask = None if bias is None else _added(bias, before(length, inputs.device))
+        x = self.embed(inputs, 0, decoder=True)
+        for layer in self.decoder:
+            x = layer(x, mask=mask, memory=memory, memory_mask=seen, causal=mask is None)
+        return self.finish(self.norm_decoder(x))
+
+    def forward(
+        self,
+        source_ids: Int[Tensor, "B S"],
+        target_ids: Int[Tensor, "B T"],
+        source_lengths: Int[Tensor, " B"] | None = None,
+    ) -> Float[Tensor, "B T V"]:
+        """Logits of the token after each of `target_ids`, which begin with the start token."""
+        return self.logits(self.hidden(source_ids, target_ids, source_lengths))
+
+    def logits(self, hidden: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape V"]:
+        return linear(hidden, self.output_table, self.output_bias)
+
+    def _fits(self, length: int) -> None:
+        if length > self.context:
+            raise LexigraphError(f"{length} tokens are more than the model's context of {self.context}.")
+
+    # ---- training ----------------------------------------------------------------------------------------
+
+    def prepare(self, examples: dict[str, Any]) -> Batch:
+        """A batch from pairs of token sequences (`source`, `target`) or plain ones (`text`), boundaries included."""
+        if "source" in examples:
+            return pairs([row[1:] for row in examples["source"]], [row[1:] for row in examples["target"]],
+                         start=self.first, pad=self.pad)  # fmt: skip
+        rows = examples["text"]
+        seeds = examples.get("seeds", seeds_of_content(rows))
+        spoilt = [
+            self.spoil(row[1:-1], np.random.default_rng(int(seed))) for row, seed in zip(rows, seeds, strict=True)
+        ]
+        most = self.context - 1
+        sources, targets = ([np.append(row[:most], END) for row in side] for side in zip(*spoilt, strict=True))
+        return pairs(sources, targets, start=self.first, pad=self.pad)
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        hidden = self.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
+        terms = next_token_terms(
+            hidden, self.output_table, batch, bias=self.output_bias, smoothing=self.smoothing, pad=self.pad
+        )
+        return terms, None
+
+    # ---- decoding ----------------------------------------------------------------------------------------
+
+    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+        """Read the sources (`ids`, padded on the right, and their `lengths`)."""
+        ids, lengths = batch["ids"], batch["lengths"]
+        ragged = bool((lengths < ids.shape[1]).any())
+        memory = self.read(ids, lengths if ragged else None)
+        kept = torch.stack([torch.stack(layer.remember(memory), 1) for layer in self.decoder], 1)
+        rows, shape = len(ids) * width, self.shape
+        room = (rows, len(self.decoder), 2, shape.heads, min(ROOM, self.context), shape.width)
+        state = Cache({"past": memory.new_empty(room)}, {"memory": kept, "lengths": lengths}, width, ragged=ragged)
+        return self.step(state, torch.full((rows,), self.first, device=ids.device), attention=True)
+
+    def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+        """One token more in every row. `attention`: where it looked in the source, the mean over the heads of the
+        upper half of the layers."""
+        memory, time = state.source["memory"], state.time
+        self._fits(time + 1)
+        past = self._grown(state.rows["past"], time)
+        seen = within(state.source["lengths"], memory.shape[4]) if state.ragged else None
+        bias = self.position_bias(1, time + 1, time, decoder=True)
+        x = self.embed(tokens[:, None], time, decoder=True)
+        looked: list[Tensor] = []
+        for number, layer in enumerate(self.decoder):
+            told = looked if attention and number >= len(self.decoder) // 2 else None
+            seen_keys, room = memory[:, number].unbind(1), past[:, number].unbind(1)
+            x = layer(x, mask=bias, memory=seen_keys, memory_mask=seen, past=room, time=time, memory_weights=told)
+        where = torch.stack(looked).mean((0, 2)).flatten(0, 1) if attention else None  # (n, rows of each, S)
+        logits = self.logits(self.finish(self.norm_decoder(x[:, 0])))
+        return Step(logits, replace(state, rows={"past": past}, time=time + 1), where)
+
+    def _grown(self, past: Tensor, time: int) -> Tensor:
+        """Room for one more place; doubling keeps the copying linear in the length."""
+        capacity = past.shape[4]
+        return past if time < capacity else F.pad(past, (0, 0, 0, min(self.context, 2 * capacity) - capacity))
+
+
+def pairs(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, start: int, pad: int) -> Batch:
+    """A batch from sources and targets that end with a boundary and begin without one."""
+    lengths = np.array([len(row) for row in sources])
+    source = np.full((len(sources), lengths.max()), pad, np.int64)
+    inputs = np.full((len(targets), max(map(len, targets))), pad, np.int64)
+    wanted = np.full_like(inputs, IGNORE)
+    for row, (one, other) in enumerate(zip(sources, targets, strict=True)):
+        source[row, : len(one)] = one
+        inputs[row, 0] = start
+        inputs[row, 1 : len(other)] = other[:-1]
+        wanted[row, : len(other)] = other
+    arrays = {"source": source, "source_lengths": lengths, "inputs": inputs, "targets": wanted}
+    count = sum(len(row) for row in targets)
+    return Batch({name: torch.from_numpy(array) for name, array in arrays.items()}, {"loss": count})
+
+
+def _added(bias: Float[Tensor, "1 H T S"], seen: Mask | None) -> Float[Tensor, "_ H T S"]:
+    """A bias of scores that hides what may not be seen."""
+    return bias if seen is None else bias.masked_fill(~seen, -torch.inf)

@@ -1,0 +1,133 @@
+"""The same weights give the same numbers: our T5 and transformers' T5ForConditionalGeneration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from lexigraph.decoding.beam import beam_search
+from lexigraph.exchange import t5 as exchange
+from lexigraph.models import t5
+from lexigraph.nn.relative_bias import bucket
+from lexigraph.objectives.terms import value
+
+VOCABULARY = 83
+SIZES = [(1, 1, 1, 8, 16, 32), (2, 3, 4, 6, 32, 48)]  # layers of encoder and decoder, heads, their width, d, inner
+
+
+def pair(size: tuple[int, ...] = SIZES[1], kind: str = "relu", tied: bool = True) -> tuple[t5.T5, Any]:
+    """Our network and transformers', with one set of random weights."""
+    transformers = pytest.importorskip("transformers")
+    names = ("num_layers", "num_decoder_layers", "num_heads", "d_kv", "d_model", "d_ff")
+    theirs_config = transformers.T5Config(
+        **dict(zip(names, size, strict=True)), vocab_size=VOCABULARY, feed_forward_proj=kind, pad_token_id=0,
+        eos_token_id=2, decoder_start_token_id=0, relative_attention_num_buckets=8,
+        relative_attention_max_distance=20, tie_word_embeddings=tied,
+    )  # fmt: skip
+    torch.manual_seed(size[0])
+    theirs = transformers.T5ForConditionalGeneration(theirs_config).eval()
+    if not tied:
+        theirs.lm_head.weight = torch.nn.Parameter(torch.empty(VOCABULARY, size[4]))
+    for name, parameter in theirs.named_parameters():  # norms too
+        torch.nn.init.normal_(parameter, std=1.0 if tied and name == "shared.weight" else 0.3)
+    config = t5.Config(**exchange.config_from(theirs_config.to_dict()))
+    ours = t5.T5(config, t5.Objective(), VOCABULARY)
+    ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
+    return ours.eval(), theirs
+
+
+def assert_same(ours: Tensor, theirs: Tensor) -> None:
+    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
+
+
+@pytest.mark.parametrize(("kind", "tied"), [("relu", True), ("gated-gelu", False), ("gated-silu", True)])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("lengths", [(29, 29, 29), (29, 14, 1), (2, 29, 5)])
+def test_logits_of_padded_sources_are_those_of_t5(size, kind, tied, lengths):
+    ours, theirs = pair(size, kind, tied)
+    source, target = torch.randint(4, VOCABULARY, (3, 29)), torch.randint(4, VOCABULARY, (3, 25))
+    seen = torch.arange(29) < torch.tensor(lengths)[:, None]
+    with torch.no_grad():
+        mine = ours(source * seen, target, torch.tensor(lengths))
+        other = theirs(source * seen, attention_mask=seen.long(), decoder_input_ids=target).logits
+    assert_same(mine, other)
+
+
+@pytest.mark.parametrize("both_ways", [True, False])
+def test_buckets_are_those_of_t5(both_ways):
+    modeling = pytest.importorskip("transformers.models.t5.modeling_t5")
+    distance = torch.arange(-400, 400)
+    for buckets, farthest in ((32, 128), (8, 20), (16, 300)):
+        theirs = modeling.T5Attention._relative_position_bucket(distance, both_ways, buckets, farthest)
+        assert torch.equal(bucket(distance, both_ways=both_ways, buckets=buckets, farthest=farthest), theirs)
+
+
+def test_loss_and_gradients_are_those_of_t5():
+    ours, theirs = pair()
+    random = np.random.default_rng(0)
+    rows = {
+        side: [np.array([2, *random.integers(4, VOCABULARY, n), 2]) for n in (8, 3, 5)]
+        for side in ("source", "target")
+    }
+    batch = ours.prepare(rows)
+    loss = value(ours.loss(batch)[0])
+    loss.backward()
+    seen = torch.arange(batch["source"].shape[1]) < batch["source_lengths"][:, None]
+    other = theirs(batch["source"], attention_mask=seen.long(), labels=batch["targets"]).loss  # shifted by themselves
+    other.backward()
+    assert_same(loss, other)
+    gradients = {name: p.grad for name, p in theirs.named_parameters()}
+    expected = exchange.weights_from(gradients, ours.config)
+    largest = max(gradient.abs().max() for gradient in gradients.values())
+    for name, parameter in ours.named_parameters():
+        scale = max(expected[name].abs().max(), 1e-3 * largest)
+        assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * scale, name
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.7])
+def test_beam_search_finds_what_theirs_finds(alpha):
+    ours, theirs = pair((2, 2, 4, 6, 32, 48))  # their search needs as many layers on both sides
+    torch.manual_seed(3)
+    lengths = torch.tensor([9, 4, 6, 2, 8, 1])
+    seen = torch.arange(9) < lengths[:, None]
+    source = torch.randint(4, VOCABULARY, (6, 9)) * seen
+    common = {"attention_mask": seen.long(), "do_sample": False, "max_new_tokens": 12}
+    eos = int(theirs.generate(source, **common)[:, 4:].mode().values[0])  # a token that is likely enough to end texts
+    found = beam_search(ours, {"ids": source, "lengths": lengths}, eos=eos, width=4, max_new=12, alpha=alpha)
+    others = theirs.generate(
+        source, num_beams=4, length_penalty=alpha, early_stopping="never", eos_token_id=eos, **common
+    )
+    ended = [row[1 : row.index(eos)] for row in others.tolist() if eos in row]
+    assert len(ended) >= 3
+    for hypotheses, row in zip(found, others.tolist(), strict=True):
+        if eos in row:  # unfinished ones are ranked in another way
+            assert list(hypotheses[0].tokens) == row[1 : row.index(eos)]
+
+
+@pytest.mark.parametrize(("gated", "tied"), [(False, True), (True, False)])
+def test_their_class_reads_what_we_export(tmp_path: Path, gated: bool, tied: bool):
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(1)
+    activation = "gelu-tanh" if gated else "relu"
+    config = t5.Config(layers=1, decoder_layers=2, heads=2, dim=16, gated=gated, activation=activation, tied=tied)
+    ours = t5.T5(config, t5.Objective(), VOCABULARY).eval()
+    for weight in ours.state_dict().values():
+        torch.nn.init.normal_(weight, std=0.3)
+    (tmp_path / "config.json").write_text(json.dumps(exchange.config_to(config, VOCABULARY)))
+    save_file(exchange.weights_to(ours.state_dict(), config), tmp_path / "model.safetensors", {"format": "pt"})
+    theirs, told = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path, output_loading_info=True)
+    assert not told["missing_keys"]
+    assert not told["unexpected_keys"]
+    source, target = torch.randint(4, VOCABULARY, (2, 11)), torch.randint(4, VOCABULARY, (2, 6))
+    with torch.no_grad():
+        assert_same(ours(source, target), theirs.eval()(source, decoder_input_ids=target).logits)
+    theirs.save_pretrained(tmp_path / "again")  # newer versions write another config
+    again = exchange.config_from(json.loads((tmp_path / "again" / "config.json").read_text()))
+    assert (again["tied"], again["gated"], again["activation"]) == (tied, gated, activation)
