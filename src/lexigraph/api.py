@@ -176,7 +176,8 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
             tokenizer = Tokenizer.load(Run.open(start).path / "tokenizer.json")
         tokenizer.save(temporary / "tokenizer.json")
         pieces = corpus.pieces(recipe.data, tidy)
-        corpus.write_shards(pieces, tokenizer, temporary / "tokens", told=reporter.count)
+        paired = recipe.data.unit == "pair"
+        corpus.write_shards(pieces, tokenizer, temporary / "tokens", told=reporter.count, paired=paired)
         shards = corpus.shards(temporary / "tokens")
         np.save(temporary / UNIGRAMS, shards["train"].counts)
         network = build(recipe, tokenizer)
@@ -191,12 +192,13 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
 
 def _rehearse(network: Any, shards: dict[str, Shard], recipe: Recipe) -> None:
     """Meet now, before there is a run folder, what a wrong setting would do at the first step or validation."""
+    if shards["train"].paired and "translate" not in system(recipe.system).abilities:
+        raise UsageError(f'A {recipe.system} model learns from single texts: data.unit = "pair" is for translators.')
     first = _plan(network, shards["train"], recipe).batch(0)[:1]
     optimizer(network, recipe.train, fused=False)
     with torch.no_grad():
         network.loss(network.prepare(shards["train"].columns(first)))
-    whole_sentences = "encode" in system(recipe.system).abilities
-    if whole_sentences and "valid" in shards and not len(shards["valid"].sentences(network.context)[0]):
+    if _whole(recipe) and "valid" in shards and not len(_examples(network, shards["valid"], recipe)[0]):
         raise LexigraphError(f"No sentence of the validation text fits into the model's {network.context} tokens.")
     if "valid" not in shards and recipe.train.patience:
         raise UsageError("train.patience needs a validation text: give --valid, or a share of data.split.")
@@ -226,12 +228,11 @@ def _plan(network: Any, shard: Shard, recipe: Recipe) -> Plan:
     settings, total = recipe.train, len(shard.ids) - 1
     window = min(recipe.data.window or network.context or 64, max(1, total))
     plan: Plan
-    if recipe.data.unit == "line":
-        whole = "encode" in system(recipe.system).abilities  # a sentence is read whole or not at all
-        starts, lengths = shard.sentences(network.context) if whole else shard.spans(network.context)
+    if recipe.data.unit in ("line", "pair"):
+        starts, lengths = _examples(network, shard, recipe)
         if not len(starts):
             raise LexigraphError(
-                f"No line of {recipe.data.train} fits into model.context = {network.context} tokens."
+                f"No {recipe.data.unit} of {recipe.data.train} fits into model.context = {network.context} tokens."
             )
         plan = Buckets(starts, lengths, settings.batch_tokens, settings.seed)
     elif network.remembers:
@@ -241,6 +242,19 @@ def _plan(network: Any, shard: Shard, recipe: Recipe) -> Plan:
         plan = Windows(total + 1, window, settings.batch_tokens, settings.seed)
     require_a_batch(plan, recipe.data.train, settings.batch_tokens, total)
     return plan
+
+
+def _examples(network: Any, shard: Shard, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and lengths of lines or pairs; one that is read whole or not at all is left out if it is too long."""
+    if shard.paired:
+        return shard.pairs(network.context)
+    return shard.sentences(network.context) if _whole(recipe) else shard.spans(network.context)
+
+
+def _whole(recipe: Recipe) -> bool:
+    """Whether a sentence is read whole or not at all."""
+    abilities = system(recipe.system).abilities
+    return "decode" in abilities or ("translate" in abilities and recipe.data.unit != "stream")
 
 
 def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
@@ -259,7 +273,8 @@ def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
     plan = _plan(network, shards["train"], recipe)
     steps = math.ceil(settings.epochs * plan.epoch_steps) if settings.epochs else settings.steps
     ids = shards["train"].ids
-    resident = Resident.fits(ids, world.device) and not getattr(network, "corrupts", False)
+    on_host = shards["train"].paired or getattr(network, "corrupts", False)
+    resident = Resident.fits(ids, world.device) and not on_host
     fetch: Fetch = Resident(ids, world.device) if resident else shards["train"].columns
     return Training(network, plan, fetch, settings, steps, world), shards
 
@@ -270,6 +285,8 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     training, shards = training_of(run, world)
     reporter.total = training.steps
     reporter.say(_overview(recipe, training, len(shards["train"].counts)))
+    if long := _too_long(training.network, shards["train"]):
+        reporter.say(f"{long:,} pairs are longer than model.context = {training.network.context} and are left out.")
     if "valid" not in shards:
         reporter.say("There is no validation text: the last weights are kept, not the best.")
     validate = _validator(recipe, shards.get("valid"), world.device)
@@ -285,6 +302,8 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
         results["scores"] = {
             name: _scores(model, run, shard, progress.step, baseline) for name, shard in held_out.items()
         }
+        if long:
+            results["too_long_for_training"] = long
         results |= {"best_step": progress.best_step, "seconds": round(progress.seconds, 2)}
         results["peak_memory_gb"] = round(peak_memory(world.device), 3)
         run.write("results.json", results)
@@ -294,6 +313,11 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
             reporter.say(f"{name}: {task_of(recipe.system).headline(scores)}")
     world.barrier()
     return model
+
+
+def _too_long(network: Any, shard: Shard) -> int:
+    """How many pairs do not fit into the model."""
+    return len(shard.offsets) // 2 - len(shard.pairs(network.context)[0]) if shard.paired else 0
 
 
 def _mixture(model: TextModel, shard: Shard) -> Mixture:
@@ -363,8 +387,8 @@ def _tokenized(model: TextModel, data: str | Path, folder: Path) -> Shard:
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
     tidy = corpus.trained_cleaner(source, model.tokenizer)
     source = dataclasses.replace(source, clean=(), rare=(), max_words=())  # all that is in `tidy`
-    pieces = (corpus.Piece("test", piece.text, piece.last) for piece in corpus.pieces(source, tidy))
-    corpus.write_shards(pieces, model.tokenizer, folder, "test")
+    pieces = (dataclasses.replace(piece, split="test") for piece in corpus.pieces(source, tidy))
+    corpus.write_shards(pieces, model.tokenizer, folder, "test", paired=source.unit == "pair")
     return corpus.shards(folder)["test"]
 
 

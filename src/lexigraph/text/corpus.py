@@ -7,7 +7,8 @@ A shard is one array of token ids, every unit between boundaries, and the place 
 
     ids      <eos> w w w <eos> w w <eos> …          offsets  0 4 7 …
 
-so that unit i with both its boundaries is `ids[offsets[i] : offsets[i + 1] + 1]`, and the whole is a stream.
+so that unit i with both its boundaries is `ids[offsets[i] : offsets[i + 1] + 1]`, and the whole is a stream. Of a
+corpus of pairs, units 2 i and 2 i + 1 are a source and its target.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Piece:
     split: str
     text: str
     last: bool
+    lead: str = ""  # a special token in front of it
 
 
 def find(name: str) -> str:
@@ -97,6 +99,9 @@ def pieces(data: recipes.Data, tidy: clean.LineRule | None = None) -> Iterator[P
             raise UsageError(
                 'With data.documents = "file" the text is one document and cannot be split: give --valid.'
             )
+        if data.unit == "pair":
+            yield from _pairs(find(file), data, name, cut, tidy)
+            continue
         found = _units(find(file), data, name, cut)
         if tidy and data.unit == "stream":
             found = _tidied(found, tidy)
@@ -108,6 +113,40 @@ def pieces(data: recipes.Data, tidy: clean.LineRule | None = None) -> Iterator[P
             if piece.split and (piece.text or (piece.last and begun)):
                 yield piece
             begun = begun and not piece.last
+
+
+def _pairs(
+    file: str, data: recipes.Data, split: str, cut: Callable[[str], str] | None, tidy: clean.LineRule | None
+) -> Iterator[Piece]:
+    """Source and target one after the other; what cleaning leaves of only one of them goes."""
+    for source, target, direction in _pair_records(file, data):
+        where = cut(source) if cut else split
+        texts = [(tidy(text) or "") if tidy else text for text in (source, target)]
+        if where and all(text.strip() for text in texts):
+            yield Piece(where, texts[0], True, direction)
+            yield Piece(where, texts[1], True)
+
+
+def _pair_records(file: str, data: recipes.Data) -> Iterator[tuple[str, str, str]]:
+    """Source, target and, where there are several, the special token of the direction."""
+    if file == GRAMMAR:
+        yield from ((*pair, "") for pair in _questions(data.sentences))
+        return
+    named = {"source": "source", "target": "target"}
+    columns = data.columns or (named if readers.file_format(file) == "json" else {"source": "1", "target": "2"})
+    if missing := named.keys() - columns.keys():
+        raise UsageError(f"Pairs have the columns source and target: data.columns lacks {' and '.join(missing)}.")
+    for record in readers.read(file, columns, max_chars=data.max_chars):
+        found = record.columns
+        yield str(found["source"]), str(found["target"]), str(found.get("direction", ""))
+
+
+def _questions(count: int) -> Iterator[tuple[str, str]]:
+    """Statements of the built-in corpus and what asks for them: `He sang .` and `Did he sing ?`"""
+    from lexigraph.text import edits  # its lexicon takes a while
+
+    with_do, without = edits.edit_pairs("ask-do", None), edits.edit_pairs("ask-auxiliary", None)
+    return islice((pair for both in zip(with_do, without, strict=True) for pair in both), count)
 
 
 def _tidied(stream: Iterable[Piece], tidy: clean.LineRule) -> Iterator[Piece]:
@@ -260,13 +299,15 @@ class Shard:
     offsets: np.ndarray
     bytes: int  # of UTF-8 text, boundaries counted as one byte each: what bits per byte divides by
     counts: np.ndarray  # how often each id occurs
+    paired: bool = False  # units are sources and targets by turns
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Shard:
         facts = json.loads((folder / f"{name}.json").read_text())
         ids = np.memmap(folder / f"{name}.ids", facts["dtype"], "r")
         counts = np.load(folder / f"{name}.counts.npy", allow_pickle=False)
-        return cls(ids, np.memmap(folder / f"{name}.offsets", np.int64, "r"), facts["bytes"], counts)
+        offsets = np.memmap(folder / f"{name}.offsets", np.int64, "r")
+        return cls(ids, offsets, facts["bytes"], counts, facts.get("paired", False))
 
     def take(self, spans: Spans) -> list[np.ndarray]:
         """The tokens of each span, and the one after them."""
@@ -274,8 +315,22 @@ class Shard:
         return [self.ids[start : start + length + 1] for start, length in bounds]
 
     def columns(self, spans: Spans) -> dict[str, list[np.ndarray]]:
-        """The tokens of each span as the column that networks read."""
-        return {"text": self.take(spans)}
+        """The tokens of each span as the columns that networks read: a text, or a source and its target."""
+        if not self.paired:
+            return {"text": self.take(spans)}
+        units = np.searchsorted(self.offsets, spans.starts)
+        bounds = [self.offsets[units + n].tolist() for n in range(3)]
+        return {
+            "source": [self.ids[a : b + 1] for a, b in zip(bounds[0], bounds[1], strict=True)],
+            "target": [self.ids[a : b + 1] for a, b in zip(bounds[1], bounds[2], strict=True)],
+        }
+
+    def pairs(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
+        """Starts of the pairs whose sides fit into `longest` tokens, ends included, and the lengths of their longer
+        sides, which are what a batch is padded to."""
+        starts, lengths = self.offsets[:-1:2], np.diff(self.offsets).reshape(-1, 2).max(1)
+        fitting = lengths <= longest
+        return starts[fitting], lengths[fitting]
 
     def sentences(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts and lengths of the units that hold anything and fit into `longest` tokens, their end included."""
@@ -312,8 +367,8 @@ class Shard:
 class _Writer:
     """Appends units to a shard on disk."""
 
-    def __init__(self, folder: Path, name: str, tokenizer: Tokenizer) -> None:
-        self.folder, self.name, self.eos = folder, name, tokenizer.eos
+    def __init__(self, folder: Path, name: str, tokenizer: Tokenizer, paired: bool) -> None:
+        self.folder, self.name, self.eos, self.paired = folder, name, tokenizer.eos, paired
         self.dtype = np.dtype(np.uint16 if len(tokenizer) <= 2**16 else np.uint32)
         self.ids = (folder / f"{name}.ids").open("wb")
         self.offsets = (folder / f"{name}.offsets").open("wb")
@@ -348,7 +403,7 @@ class _Writer:
         self.ids.close()
         self.offsets.close()
         np.save(self.folder / f"{self.name}.counts.npy", self.counts)
-        facts = {"dtype": self.dtype.name, "bytes": self.bytes}
+        facts = {"dtype": self.dtype.name, "bytes": self.bytes, "paired": self.paired}
         (self.folder / f"{self.name}.json").write_text(json.dumps(facts))
 
 
@@ -373,10 +428,11 @@ def write_shards(
     folder: Path,
     needed: str = "train",
     told: Callable[[int], None] = lambda tokens: None,
+    paired: bool = False,
 ) -> None:
     """Tokenize every piece into the shard of its split; the `needed` one must not be empty.
 
-    `told` hears after every block how many tokens there are.
+    `told` hears after every block how many tokens there are. `paired`: pieces are sources and targets by turns.
     """
     folder.mkdir(parents=True)
     writers: dict[str, _Writer] = {}
@@ -386,7 +442,9 @@ def write_shards(
         ends = np.cumsum(lengths)
         for piece, ids in zip(block, np.split(flat, ends[:-1]), strict=True):
             if piece.split not in writers:
-                writers[piece.split] = _Writer(folder, piece.split, tokenizer)
+                writers[piece.split] = _Writer(folder, piece.split, tokenizer, paired)
+            if piece.lead:
+                ids = np.insert(ids, 0, special_id(tokenizer, piece.lead))
             writers[piece.split].add(ids, piece.text, piece.last)
         for writer in writers.values():
             writer.flush()
@@ -395,6 +453,16 @@ def write_shards(
         writer.close()
     if needed not in writers or writers[needed].length < 2:
         raise LexigraphError(f"Nothing is left of the {needed} text after cleaning and splitting.")
+
+
+def special_id(tokenizer: Tokenizer, name: str) -> int:
+    """The id of a special token, or a sentence that says how to have one."""
+    if name not in tokenizer.special:
+        raise LexigraphError(
+            f"{name!r} is no special token of this model; it has {', '.join(tokenizer.special)}. Directions are "
+            'listed before training, as in tokenizer.special = ["<2de>", "<2en>"].'
+        )
+    return tokenizer.special[name]
 
 
 def shards(folder: Path) -> dict[str, Shard]:
