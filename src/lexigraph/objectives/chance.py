@@ -33,6 +33,11 @@ def seeds_of_content(rows: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([zlib.crc32(np.ascontiguousarray(row, np.int64)) for row in rows], np.int64)
 
 
+def random_of(seed: int | np.integer) -> np.random.Generator:
+    """The chance of one example, for what happens to it on the host."""
+    return np.random.default_rng(seed)
+
+
 def uniform(seeds: Int[Tensor, " rows"], count: int, stream: int) -> Float[Tensor, "rows count"]:
     """`count` numbers in (0, 1] for each seed; another `stream` gives other numbers."""
     places = torch.arange(count, device=seeds.device) * 0x1E3779B1 + stream * 0x05EBCA77

@@ -1,0 +1,155 @@
+"""Hide words of a text, to predict them from the others: which places, and what stands there instead.
+
+    BERT (Devlin et al. 2019)   max(1, round(0.15 n)) places; each becomes, by chance of its own, <mask> (80 %),
+                                any word (10 %) or what it was (10 %)
+        my dog is hairy  →  my dog is <mask>  |  my dog is apple  |  my dog is hairy       predicted: hairy
+    whole words                 the pieces of a word are hidden together
+    ELECTRA (Clark et al. 2020) the same places, every one of them <mask>: kept = swapped = 0
+    XLNet (Yang et al. 2019)    one place in six, in spans of 1 to 5, each somewhere in a stretch six times as long
+
+Static and dynamic masking differ in the seed alone (objectives/chance.py). `seeds_of(places, epoch, seed)` hides
+other words in every epoch (dynamic: Liu et al. 2019); epoch 0 in all epochs hides the same (static), and epoch % 10
+does what BERT did, whose text was written down in ten versions.
+
+Rows are texts without boundaries. Ids below `special` are never chosen, and never put in for a word.
+
+Shapes: n tokens of a row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Int, Integer
+
+from lexigraph.objectives.next_token import IGNORE
+
+
+def masked(
+    row: Integer[np.ndarray, " n"],
+    random: np.random.Generator,
+    *,
+    mask: int,
+    vocabulary: int,
+    special: int,
+    rate: float = 0.15,
+    kept: float = 0.1,
+    swapped: float = 0.1,
+    begins: Bool[np.ndarray, " n"] | None = None,
+) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+    """What is seen and what is predicted (IGNORE: nothing) at each place; `begins`: whole words, see `choose`.
+
+    >>> row = np.arange(10, 20)
+    >>> inputs, targets = masked(row, np.random.default_rng(1), mask=3, vocabulary=100, special=4)
+    >>> int((targets != IGNORE).sum())
+    2
+    >>> np.where(targets == IGNORE, inputs, targets).tolist()
+    [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]
+    """
+    chosen = choose(row, random, special=special, rate=rate, begins=begins)
+    inputs = hide(row, chosen, random, mask=mask, vocabulary=vocabulary, special=special, kept=kept, swapped=swapped)
+    return inputs, targets_at(row, chosen)
+
+
+# ---- which places ------------------------------------------------------------------------------------------
+
+
+def count(words: int, rate: float) -> int:
+    """How many of so many words: their share, rounded, but at least one where there is any."""
+    return min(words, max(1, round(rate * words)))
+
+
+def choose(
+    row: Integer[np.ndarray, " n"],
+    random: np.random.Generator,
+    *,
+    special: int,
+    rate: float = 0.15,
+    begins: Bool[np.ndarray, " n"] | None = None,
+) -> Bool[np.ndarray, " n"]:
+    """Places, all equally likely. With `begins`, which says where words begin, a word is chosen whole or not at all:
+    as many as fit, and one even if it does not."""
+    free = row >= special
+    total = count(int(free.sum()), rate)
+    if begins is not None:
+        return _whole_words(free, begins, random, total)
+    chosen = np.zeros(len(row), bool)
+    chosen[random.choice(np.flatnonzero(free), total, replace=False)] = True
+    return chosen
+
+
+def _whole_words(free: np.ndarray, begins: np.ndarray, random: np.random.Generator, total: int) -> np.ndarray:
+    word = np.cumsum(begins)  # 0: the rest of a word that began before the row
+    pieces = np.bincount(word)
+    whole = (pieces > 0) & (np.bincount(word, free) == pieces)
+    candidates = random.permutation(np.flatnonzero(whole))
+    taken = np.zeros(len(pieces), bool)
+    for candidate, size in zip(candidates.tolist(), pieces[candidates].tolist(), strict=True):
+        if size <= total:
+            taken[candidate] = True
+            total -= size
+        if not total:
+            break
+    if not taken.any():
+        taken[candidates[:1]] = True
+    return taken[word]
+
+
+def choose_spans(
+    row: Integer[np.ndarray, " n"],
+    random: np.random.Generator,
+    *,
+    special: int,
+    rate: float = 1 / 6,
+    longest: int = 5,
+) -> Bool[np.ndarray, " n"]:
+    """Spans of 1 to `longest` places (all lengths equally likely), each at a place by chance within a stretch of the
+    row that is 1 / rate times as long. What is special is stepped over."""
+    places = np.flatnonzero(row >= special)
+    total = count(len(places), rate)
+    chosen = np.zeros(len(row), bool)
+    if not total:
+        return chosen
+    lengths = random.integers(1, longest + 1, total)
+    needed = int(np.searchsorted(np.cumsum(lengths), total)) + 1
+    lengths = lengths[:needed]
+    lengths[-1] -= lengths.sum() - total
+    lengths = random.permutation(lengths)  # the shortened one is not always the last
+    edges = np.cumsum(lengths) * len(places) // total
+    before = np.concatenate(([0], edges[:-1]))
+    starts = random.integers(before, edges - lengths + 1)
+    chosen[places[runs(starts, lengths)]] = True
+    return chosen
+
+
+def runs(starts: Int[np.ndarray, " k"], lengths: Int[np.ndarray, " k"]) -> Int[np.ndarray, " covered"]:
+    """All places of spans, one span after the other."""
+    inside = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(starts, lengths) + inside
+
+
+# ---- what stands there ---------------------------------------------------------------------------------------
+
+
+def hide(
+    row: Integer[np.ndarray, " n"],
+    chosen: Bool[np.ndarray, " n"],
+    random: np.random.Generator,
+    *,
+    mask: int,
+    vocabulary: int,
+    special: int,
+    kept: float = 0.1,
+    swapped: float = 0.1,
+) -> Int[np.ndarray, " n"]:
+    """The row with `mask` at the chosen places, but for those shares that stay or become any word."""
+    places = np.flatnonzero(chosen)
+    fate = random.random(len(places))
+    words = random.integers(special, vocabulary, len(places))
+    inputs = row.astype(np.int64)
+    inputs[places] = np.where(fate < kept, row[places], np.where(fate < kept + swapped, words, mask))
+    return inputs
+
+
+def targets_at(row: Integer[np.ndarray, " n"], chosen: Bool[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """The words at the chosen places, IGNORE elsewhere."""
+    return np.where(chosen, row.astype(np.int64), IGNORE)
