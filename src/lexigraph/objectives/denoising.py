@@ -1,0 +1,108 @@
+"""Spoil a text, to write it anew from the start (BART: Lewis et al. 2020).
+
+                            A B C . D E .   becomes
+    token masking           A _ C . _ E .   some tokens are <mask>
+    token deletion          A C . E .       some are gone, and nothing says where
+    text infilling          A _ . D _ E .   spans of Poisson(3) tokens are one <mask> each; where the length is 0, a
+                                            <mask> is added
+    sentence permutation    D E . A B C .   sentences in another order
+    document rotation       C . D E . A B   another token is the first
+
+Every function takes a row and gives a row, so that they can follow one another (BART itself: sentences permuted, then
+30 % of the tokens in spans); what is to be written is always the row that came first.
+
+Rows are texts without boundaries. Ids below `special`, with <mask> among them, are never hidden or deleted.
+
+Shapes: n tokens of a row, k spans.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Int, Integer
+
+from lexigraph.objectives.masking import choose, count, runs
+
+Row = Integer[np.ndarray, " n"]
+Spoiled = Integer[np.ndarray, " other"]
+
+
+def token_masking(row: Row, random: np.random.Generator, *, mask: int, special: int, rate: float = 0.15) -> Row:
+    """The row with `mask` at places by chance."""
+    return np.where(choose(row, random, special=special, rate=rate), mask, row)
+
+
+def token_deletion(row: Row, random: np.random.Generator, *, special: int, rate: float = 0.15) -> Spoiled:
+    """The row without the tokens at places by chance."""
+    return row[~choose(row, random, special=special, rate=rate)]
+
+
+def text_infilling(
+    row: Row, random: np.random.Generator, *, mask: int, special: int, rate: float = 0.3, mean: float = 3.0
+) -> Spoiled:
+    """The row with one `mask` in place of each span."""
+    hidden, starts = infilling_spans(row, random, special=special, rate=rate, mean=mean)
+    return infilled(row, hidden, starts, mask)
+
+
+def sentence_permutation(row: Row, random: np.random.Generator, *, ends: Bool[np.ndarray, " n"]) -> Row:
+    """The sentences in an order by chance; `ends` says which tokens are the last of a sentence."""
+    return permuted(row, ends, random.permutation(int(ends[:-1].sum()) + 1))
+
+
+def document_rotation(row: Row, random: np.random.Generator) -> Row:
+    """The row from a token by chance on, and what was before it behind."""
+    return rotated(row, int(random.integers(len(row)))) if len(row) else row
+
+
+# ---- what is spoiled -----------------------------------------------------------------------------------------
+
+
+def infilling_spans(
+    row: Row, random: np.random.Generator, *, special: int, rate: float = 0.3, mean: float = 3.0
+) -> tuple[Bool[np.ndarray, " n"], Int[np.ndarray, " k"]]:
+    """Which tokens are hidden, max(1, round(rate n)) of them; and where spans start, the empty ones included.
+
+    Lengths are drawn until there is enough to hide, and the last is cut to fit. No two spans touch, unless the tokens
+    that stay are too few to stand between them. What is special is stepped over."""
+    places = np.flatnonzero(row >= special)
+    total = count(len(places), rate)
+    hidden = np.zeros(len(row), bool)
+    if not total:
+        return hidden, np.zeros(0, np.int64)
+    lengths = random.poisson(mean, total)
+    while lengths.sum() < total:
+        lengths = np.append(lengths, random.poisson(mean, total))
+    lengths = lengths[: int(np.searchsorted(np.cumsum(lengths), total)) + 1]
+    lengths[-1] -= lengths.sum() - total
+    gaps = len(places) - total + 1  # between the tokens that stay, and at both ends
+    gap = random.choice(gaps, len(lengths), replace=len(lengths) > gaps)
+    order = np.argsort(gap)
+    lengths = lengths[order]
+    starts = gap[order] + np.cumsum(lengths) - lengths
+    hidden[places[runs(starts, lengths)]] = True
+    return hidden, np.append(places, len(row))[starts]
+
+
+# ---- what is made of it --------------------------------------------------------------------------------------
+
+
+def infilled(row: Row, hidden: Bool[np.ndarray, " n"], starts: Int[np.ndarray, " k"], mask: int) -> Spoiled:
+    """The row without what is hidden, and a `mask` before each of the places where spans start.
+
+    >>> hidden = np.array([False, True, True, False, False, False])
+    >>> infilled(np.arange(10, 16), hidden, np.array([1, 5]), mask=3).tolist()
+    [10, 3, 13, 14, 3, 15]
+    """
+    return np.insert(row, starts, mask)[np.insert(~hidden, starts, True)]
+
+
+def permuted(row: Row, ends: Bool[np.ndarray, " n"], order: Int[np.ndarray, " sentences"]) -> Row:
+    """The sentences in this order. Words behind the last end are a sentence, too."""
+    sentence = np.cumsum(ends) - ends
+    return row[np.argsort(np.argsort(order)[sentence], kind="stable")]
+
+
+def rotated(row: Row, start: int) -> Row:
+    """The row from `start` on, and what was before it behind."""
+    return np.roll(row, -start)
