@@ -48,12 +48,19 @@ class System:
 LANGUAGE_MODEL = ("generate", "complete", "score", "rank")
 AUTOENCODER = ("encode", "decode", "blend", "solve", "sample", "neighbours", "score")
 PICTURES = (*AUTOENCODER[:2], "pictures", "read", *AUTOENCODER[2:])
+ENCODER = ("fill", "encode", "neighbours")
+SEES_ALL = {
+    "causality": "every place sees the whole text, before and after it",
+    "cache": "it guesses hidden tokens all at once and writes no text step by step",
+}
 READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
 SYSTEMS: dict[str, System] = {
     "gpt": System("lexigraph.models.gpt:GPT", LANGUAGE_MODEL),
     "lstm-lm": System("lexigraph.models.lstm_lm:LSTMLanguageModel", LANGUAGE_MODEL),
     "nplm": System("lexigraph.models.nplm:NPLM", LANGUAGE_MODEL),
+    "bert": System("lexigraph.models.bert:BERT", ENCODER, task="masked", exempt=SEES_ALL),
+    "electra": System("lexigraph.models.electra:ELECTRA", ENCODER, task="masked", exempt=SEES_ALL),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         AUTOENCODER,

@@ -7,6 +7,7 @@ system can do. CLI verbs and HTTP routes have the same names.
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ SUM_BLUR = 0.5  # of sums, unless told otherwise: near a sentence, if the sum ma
 BLEND_BLUR = 4.0  # of blends: far from any sentence, a likely one is wanted
 SAMPLE_BLUR = 1.5  # of samples, which are about as likely then as real sentences
 MIXTURE = "mixture.safetensors"
+MASK = "<mask>"  # what stands in a text where a token is to be filled in
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,18 @@ class Neighbour:
 
     text: str
     similarity: float
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A text with its gaps filled, what was put there, and how probable that is."""
+
+    text: str
+    tokens: tuple[str, ...]
+    probability: float
 
     def __str__(self) -> str:
         return self.text
@@ -236,18 +250,102 @@ class TextModel:
         references = [Reference(tuple(row[prompt_tokens:]), float(v.sum())) for row, v in zip(ids, rest, strict=True)]
         return diagnose(found, references, alpha)
 
+    # ---- encoders ----------------------------------------------------------------------------------------
+
+    def fill(self, text: str, *, k: int = 5) -> list[Filling]:
+        """The k most probable fillings of a text with one or more gaps, written <mask>; best first.
+
+        Several gaps are filled from left to right by beam search, so that later tokens agree with earlier ones.
+
+            >>> [str(f) for f in model.fill("She <mask> .", k=2)]        # doctest: +SKIP
+            ['She laughed .', 'She slept .']
+        """
+        self._require("fill")
+        if k < 1:
+            raise UsageError(f"k = {k} fillings were asked for: ask for at least one.")
+        network = self.network
+        rows, scores = torch.tensor([self._with_gaps(text)], device=self.device), torch.zeros(1, device=self.device)
+        gaps = (rows[0] == network.config.mask).nonzero().flatten()
+        for gap in gaps:
+            with torch.inference_mode():
+                logits = network.masked_logits(rows, None, gap.expand(len(rows), 1))[:, 0]
+            found = scores[:, None] + logits.float().log_softmax(1)
+            found = found[:, len(self.tokenizer.special) :]  # no word is among these
+            scores, best = found.flatten().topk(min(k, found.numel()))
+            rows = rows[best // found.shape[1]]
+            rows[:, gap] = best % found.shape[1] + len(self.tokenizer.special)
+        texts = self.tokenizer.decode_batch(rows[:, 1:-1].cpu().numpy())
+        tokens = [tuple(map(self._shown, row)) for row in rows[:, gaps].tolist()]
+        return [Filling(*found) for found in zip(texts, tokens, scores.exp().tolist(), strict=True)]
+
+    def _with_gaps(self, text: str) -> list[int]:
+        """The tokens of a text between boundaries, the mask token where a gap is marked."""
+        config, kind = self.network.config, self.tokenizer.kind
+        names = {MASK} | {name for name, token in self.tokenizer.special.items() if token == config.mask}
+        parts = re.split("|".join(map(re.escape, names)), text)
+        if len(parts) == 1:
+            raise UsageError(f"There is no gap to fill: write {MASK} where a word is missing, as in She {MASK} .")
+        ids: list[int] = []
+        for number, part in enumerate(parts):
+            ids += [config.mask] * (number > 0)
+            if kind in ("bpe", "sentencepiece") and number < len(parts) - 1:
+                part = part.rstrip(" ")  # the space before a word is part of its token
+            if kind == "sentencepiece" and number:
+                part = part.removeprefix(" ")  # the tokenizer puts one there
+            cleaned = (self._clean(part) or "") if self._clean else part
+            spaced = kind == "bpe" and number > 0 and part[:1] == " " and cleaned[:1].strip()
+            ids += self._tokens([" " * bool(spaced) + cleaned])[0][0].tolist() if cleaned else []
+        if len(ids) > self._longest:
+            raise LexigraphError(
+                f"The text has {len(ids):,} tokens, and this model reads at most {self._longest}: shorten it."
+            )
+        return [config.begin, *ids, config.end]
+
+    def _shown(self, token: int) -> str:
+        """A token as a person reads it."""
+        return self.tokenizer.decode([token]).strip() or self.tokenizer.tokens([token])[0]
+
+    def _pooled(self, texts: str | Sequence[str], pooling: str) -> Float32[np.ndarray, "n dim"]:
+        """One vector for each text from the vectors of its tokens."""
+        if pooling not in ("mean", "cls"):
+            raise UsageError(f"There is no pooling {pooling!r}: choose mean or cls.")
+        config, rows = self.network.config, self._sentences(texts)
+        z = np.zeros((len(rows), config.dim), np.float32)
+        order = np.argsort([len(row) for row in rows], kind="stable")  # like lengths together
+        for first in range(0, len(rows), BATCH_SIZE):
+            chosen = order[first : first + BATCH_SIZE]
+            batch = self._batch([[config.begin, *rows[i].tolist(), config.end] for i in chosen])
+            with torch.inference_mode():
+                hidden = self.network.hidden(batch["ids"], batch["lengths"]).float()
+            if pooling == "mean":  # over all places, those of the boundaries too
+                seen = torch.arange(hidden.shape[1], device=self.device) < batch["lengths"][:, None]
+                pooled = (hidden * seen.unsqueeze(2)).sum(1) / batch["lengths"][:, None]
+            else:
+                pooled = hidden[:, 0]
+            z[chosen] = pooled.cpu().numpy()
+        return z
+
     # ---- sentence spaces ---------------------------------------------------------------------------------
 
-    def encode(self, texts: str | Sequence[str], *, lossless: bool = False) -> Float32[np.ndarray, "n latent"]:
+    def encode(
+        self, texts: str | Sequence[str], *, lossless: bool = False, pooling: str | None = None
+    ) -> Float32[np.ndarray, "n latent"]:
         """The vector of each text.
 
         lossless: move the vectors of texts that would not come back until their 8-bit pictures are read exactly;
             warns where none was found.
+        pooling: of an encoder, which has a vector for every token: their mean (if None), or "cls", the first one.
 
             >>> model.encode(["She laughed ."]).shape        # doctest: +SKIP
             (1, 256)
         """
         self._require("encode")
+        if "decode" not in self.abilities:
+            if lossless:
+                raise UsageError("An encoder does not give texts back: leave out lossless=True (--lossless).")
+            return self._pooled(texts, pooling or "mean")
+        if pooling is not None:
+            raise UsageError("An autoencoder has one vector for a text: leave out pooling (--pooling).")
         rows = self._sentences(texts)
         z = self.space.encode(rows)
         if not lossless:
@@ -449,8 +547,10 @@ class TextModel:
 
     def rows(self, texts: Sequence[str]) -> tuple[list[np.ndarray], int]:
         """The tokens of texts that are cleaned as the training text was, and how many of their words are unknown."""
-        prepared = [self._clean(text) or "" for text in texts] if self._clean else list(texts)
-        rows, unk = self.tokenizer.encode_batch(prepared), self.tokenizer.unk
+        return self._tokens([self._clean(text) or "" for text in texts] if self._clean else list(texts))
+
+    def _tokens(self, cleaned: Sequence[str]) -> tuple[list[np.ndarray], int]:
+        rows, unk = self.tokenizer.encode_batch(cleaned), self.tokenizer.unk
         unknown = sum(int((row == unk).sum()) for row in rows)
         if unknown and self.recipe.data.rare:  # such words left the lines of the training text
             rows = [row[row != unk] for row in rows]
@@ -458,13 +558,18 @@ class TextModel:
 
     def fits(self, texts: Sequence[str]) -> list[bool]:
         """Whether each text can be encoded: it holds something, and not more than a sentence of this model may."""
-        return [0 < len(row) < self.network.context for row in self.rows(texts)[0]]
+        return [0 < len(row) <= self._longest for row in self.rows(texts)[0]]
+
+    @property
+    def _longest(self) -> int:
+        """The most tokens of a sentence, without boundaries; an autoencoder's context counts its end."""
+        return self.network.context - ("decode" in self.abilities)
 
     def _sentences(self, texts: str | Sequence[str]) -> list[np.ndarray]:
         """The tokens of texts that fit into the space, or a sentence that says which one does not, and why."""
         texts = [texts] if isinstance(texts, str) else list(texts)
         rows, unknown = self.rows(texts)
-        longest = self.network.context - 1
+        longest = self._longest
         for number, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
             which = f"Text {number} of {len(texts)}" if len(texts) > 1 else "The text"
             if not len(row):
@@ -561,7 +666,10 @@ class TextModel:
 
 def build(recipe: Recipe, tokenizer: Tokenizer) -> Any:
     """The untrained network of a recipe."""
-    return system(recipe.system).load()(recipe.model, recipe.objective, len(tokenizer), tokenizer.pad)
+    network = system(recipe.system).load()(recipe.model, recipe.objective, len(tokenizer), tokenizer.pad)
+    if hasattr(network, "learn_vocabulary"):  # what it must know of tokens besides their number
+        network.learn_vocabulary(tokenizer)
+    return network
 
 
 def _common_length(rows: Sequence[Sequence[int]]) -> int:

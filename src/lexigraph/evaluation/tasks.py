@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from lexigraph.evaluation import language, reconstruction
+from lexigraph.evaluation import language, masked, reconstruction
 from lexigraph.registry import system
 
-TASKS: dict[str, ModuleType] = {"language": language, "reconstruction": reconstruction}
+TASKS: dict[str, ModuleType] = {"language": language, "masked": masked, "reconstruction": reconstruction}
 
 
 def task_of(name: str) -> ModuleType:

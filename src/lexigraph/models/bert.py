@@ -1,0 +1,380 @@
+"""BERT: a transformer that reads in both directions and guesses hidden tokens (Devlin et al. 2019).
+
+    x_0 = Norm(E[token] + P[place] + S[segment])
+    post-norm   x = Norm(x + Attention(x));  x = Norm(x + FFN(x))      every place sees every other
+    pre-norm    x = x + Attention(Norm(x));  x = x + FFN(Norm(x));     a last Norm before the heads
+    p(token at t) = softmax(Norm(f(x_t W + b)) Eᵀ + c)                 the output table is the input's
+
+A text is read as <begin> w_1 … w_n <end>. Of its tokens, 15 % are chosen to be guessed: most of them are hidden
+behind <mask>, some become another token and some stay (objectives/masking.py); only they have a loss. With `dynamic`
+every epoch hides others (Liu et al. 2019), without it a text is hidden in one way for ever; `whole_word` hides all
+pieces of a word together.
+
+Two segments (`objective.next_sentence`). The paper asks whether text B followed text A or came from elsewhere. Here
+an example knows of no other one, so that batches may be cut in any way; therefore B comes from nearby: a text is cut
+in two, after the end of a sentence if there is one inside, else before a word; half of the texts have their parts
+exchanged, and the model tells which: <begin> A <end> B <end>. This is the sentence-order task of Lan et al. (2020) in
+BERT's form. It means most where lines or windows hold several sentences: a line's first word gives itself away.
+
+Shapes: B batch, T time, K chosen places of a text, d width, H heads, L layers, V vocabulary, e width of embeddings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.nn.attention import within
+from lexigraph.nn.feedforward import ACTIVATIONS, Activation
+from lexigraph.nn.transformer import Layer, Shape
+from lexigraph.objectives import masking
+from lexigraph.objectives.chance import seeds_of_content
+from lexigraph.objectives.next_token import IGNORE, next_token_terms
+from lexigraph.objectives.terms import Batch, Carry, Term, Terms
+
+if TYPE_CHECKING:
+    from lexigraph.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 4
+    heads: int = 4
+    dim: int = 128
+    context: int = 128  # places, those of the boundaries included
+    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    segments: int = 2  # kinds of text that it can tell apart
+    norm: Literal["pre", "post"] = "post"
+    eps: float = 1e-12  # in norms
+    activation: Activation = "gelu"
+    dropout: float = 0.1
+    pooler: bool = False  # whether it has the head that tells the order of two segments
+    mask: int = 3  # the token that hides others: the first of tokenizer.special
+    begin: int = 2  # what a text begins with,
+    end: int = 2  # and what ends each segment
+
+
+@dataclass(frozen=True)
+class Objective:
+    rate: float = 0.15  # the share of tokens that are guessed
+    dynamic: bool = True  # hide other tokens in every epoch
+    whole_word: bool = False  # hide all pieces of a word, or none
+    next_sentence: bool = False  # also tell whether the second segment follows the first (model.pooler = true)
+
+
+class BERT(nn.Module):
+    """The network; `network(ids)` gives the logits of every place's token."""
+
+    remembers = False
+    corrupts = True  # hides tokens on the host
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        super().__init__()
+        check_rate(objective.rate)
+        if objective.next_sentence and not (config.pooler and config.segments > 1):
+            raise UsageError("objective.next_sentence needs model.pooler = true and two model.segments.")
+        inner = config.inner or 4 * config.dim
+        shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, config.norm, eps=config.eps)
+        self.config, self.objective, self.vocabulary, self.pad = config, objective, vocabulary, pad
+        self.context = config.context - 2 - objective.next_sentence  # tokens of a text, without boundaries
+        if self.context < 1:
+            raise UsageError(f"model.context = {config.context} has no room for a token between the boundaries.")
+        self.embedding = Embedding(
+            vocabulary, config.dim, config.context, config.segments, config.eps, config.dropout
+        )
+        self.encoder = Encoder(shape, config.layers, config.dim)
+        self.head = MaskedHead(config.dim, config.dim, vocabulary, config.activation, config.eps)
+        if config.pooler:
+            self.pool, self.order = nn.Linear(config.dim, config.dim), nn.Linear(config.dim, 2)
+            for parameter in (*self.pool.parameters(), *self.order.parameters()):
+                parameter.requires_grad_(objective.next_sentence)  # else nothing is asked of them
+        self.special = 1 + max(pad, config.begin, config.end, config.mask)  # ids below are no words
+        self.words: Words | None = None
+        self.apply(initialise)
+
+    def learn_vocabulary(self, tokenizer: Tokenizer) -> None:
+        """Learn from the tokenizer where words begin and sentences end; it must have a token that hides others."""
+        self.words = Words.of(tokenizer, self.config.mask)
+        self.special = max(self.special, len(tokenizer.special))
+
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T V"]:
+        """Logits of the token at every place, seen from all around it. Without `lengths`, there is no padding."""
+        return self.head.logits(self.hidden(ids, lengths, segments), self.embedding.tokens.weight)
+
+    def hidden(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T d"]:
+        """The last layer's output."""
+        return self.encoder(self.embedding(ids, segments), lengths)
+
+    def pooled(self, hidden: Float[Tensor, "B T d"]) -> Float[Tensor, "B d"]:
+        """What the first place says of the whole."""
+        return self.pool(hidden[:, 0]).tanh()
+
+    def masked_logits(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None,
+        places: Int[Tensor, "B K"],
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B K V"]:
+        """Logits of the tokens at some places only."""
+        return self.head.logits(at(self.hidden(ids, lengths, segments), places), self.embedding.tokens.weight)
+
+    def prepare(self, examples: dict[str, Any]) -> Batch:
+        """A batch from token sequences, boundaries included: some tokens hidden, and where they stood."""
+        config, objective = self.config, self.objective
+        rows: list[tuple[np.ndarray, np.ndarray]] = []
+        cuts, exchanged = [], []
+        for text, random in chances(examples, objective.dynamic):
+            row = contents(text, self.context, config.begin, config.end)
+            if objective.next_sentence:
+                row, cut, swapped = two_segments(row, random, self.words)
+                cuts.append(cut)
+                exchanged.append(swapped)
+            begins = beginnings(self.words)[row] if objective.whole_word else None
+            rows.append(
+                masking.masked(
+                    row,
+                    random,
+                    rate=objective.rate,
+                    mask=config.mask,
+                    vocabulary=self.vocabulary,
+                    special=self.special,
+                    begins=begins,
+                )
+            )
+        tensors = framed(rows, cuts, config.begin, config.end, config.mask, self.pad)
+        counts = {"loss": float((tensors["targets"] != IGNORE).sum())}
+        if objective.next_sentence:
+            tensors["exchanged"] = torch.tensor(exchanged)
+            counts["next_sentence"] = float(len(rows))
+        return Batch(tensors, counts)
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        hidden = self.hidden(batch["inputs"], batch["lengths"], batch.tensors.get("segments"))
+        guessed = self.head(at(hidden, batch["places"]))
+        terms = next_token_terms(guessed, self.embedding.tokens.weight, batch, bias=self.head.bias, pad=self.pad)
+        if self.objective.next_sentence:
+            nll = F.cross_entropy(self.order(self.pooled(hidden)), batch["exchanged"], reduction="sum")
+            terms["next_sentence"] = Term(nll, batch.counts["next_sentence"])
+        return terms, None
+
+    def look(
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None
+    ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "L B H T T"]]:
+        """Logits and every attention weight, computed in the open."""
+        weights: list[Tensor] = []
+        hidden = self.encoder(self.embedding(ids), lengths, weights)
+        return self.head.logits(hidden, self.embedding.tokens.weight), torch.stack(weights)
+
+
+# ---- parts, which ELECTRA has too ----------------------------------------------------------------------------------
+
+
+class Embedding(nn.Module):
+    """Token, place and segment, summed and normed."""
+
+    def __init__(self, vocabulary: int, dim: int, context: int, segments: int, eps: float, dropout: float) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, dim)
+        self.places = nn.Embedding(context, dim)
+        self.segments = nn.Embedding(segments, dim)
+        self.norm = nn.LayerNorm(dim, eps)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T e"]:
+        length, context = ids.shape[1], self.places.num_embeddings
+        if length > context:
+            raise LexigraphError(f"{length} tokens are more than the model's context of {context}.")
+        kind = self.segments.weight[0] if segments is None else self.segments(segments)
+        return self.dropout(self.norm(self.tokens(ids) + self.places.weight[:length] + kind))
+
+
+class Encoder(nn.Module):
+    """Layers in which every place sees every other; a matrix before them where embeddings have their own width."""
+
+    def __init__(self, shape: Shape, layers: int, embedding: int) -> None:
+        super().__init__()
+        self.widen = nn.Linear(embedding, shape.dim) if embedding != shape.dim else nn.Identity()
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(layers))
+        self.norm = shape.make_norm() if shape.norm == "pre" else nn.Identity()
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T e"],
+        lengths: Int[Tensor, " B"] | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> Float[Tensor, "B T d"]:
+        mask = None if lengths is None else within(lengths, x.shape[1])
+        x = self.widen(x)
+        for layer in self.layers:
+            x = layer(x, mask=mask, weights=weights)
+        return self.norm(x)
+
+
+class MaskedHead(nn.Module):
+    """From a hidden state to what is compared with the table of tokens."""
+
+    def __init__(self, dim: int, embedding: int, vocabulary: int, activation: str, eps: float) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise UsageError(f"model.activation = {activation!r} must be one of {', '.join(ACTIVATIONS)}.")
+        self.dense = nn.Linear(dim, embedding)
+        self.activation = ACTIVATIONS[activation]
+        self.norm = nn.LayerNorm(embedding, eps)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape e"]:
+        return self.norm(self.activation(self.dense(x)))
+
+    def logits(self, x: Float[Tensor, "*shape d"], table: Float[Tensor, "V e"]) -> Float[Tensor, "*shape V"]:
+        return F.linear(self(x), table, self.bias)
+
+
+def initialise(module: nn.Module) -> None:
+    """BERT's: 0.02 everywhere."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)
+
+
+def at(hidden: Float[Tensor, "B T d"], places: Int[Tensor, "B K"]) -> Float[Tensor, "B K d"]:
+    """The hidden states at some places of each text."""
+    return hidden[torch.arange(len(places), device=places.device)[:, None], places]
+
+
+def check_rate(rate: float) -> None:
+    if not 0 < rate < 1:
+        raise UsageError(f"objective.rate = {rate} must be a share of the tokens: more than 0 and less than 1.")
+
+
+# ---- from rows of tokens to batches with hidden ones ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a tokenizer knows about its tokens."""
+
+    begins: Bool[np.ndarray, " V"]  # a word begins here: what does not goes on with the one before
+    stops: Bool[np.ndarray, " V"]  # a sentence ends here
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, mask: int) -> Words:
+        """Read from the pieces; refuses a tokenizer in which `mask` is a token like others."""
+        if mask not in tokenizer.special.values() or mask <= tokenizer.eos:
+            raise UsageError(
+                f"Token {mask} (model.mask) is to hide others, but is no special token: "
+                'set tokenizer.special = ["<mask>"].'
+            )
+        pieces = tokenizer.tokens(range(len(tokenizer)))
+        begins = [piece in tokenizer.special or _begins(piece, tokenizer.kind) for piece in pieces]
+        stops = ["\n" in piece or piece.rstrip()[-1:] in tuple(".!?") for piece in pieces]
+        return cls(np.array(begins), np.array(stops))
+
+
+def _begins(piece: str, kind: str) -> bool:
+    """Whether a word begins with this piece: it is a word, a symbol, or has the white space before it."""
+    if kind == "word":
+        return True
+    if kind == "wordpiece":
+        return not piece.startswith("##")
+    lone_byte = r"\\x..|<0x..>"  # inside a character
+    return not piece[:1].isalnum() and not re.match(lone_byte, piece)
+
+
+def beginnings(words: Words | None) -> Bool[np.ndarray, " V"]:
+    """Where words begin, or a sentence that says why nobody knows."""
+    if words is None:
+        raise LexigraphError("objective.whole_word needs a tokenizer: network.learn_vocabulary(tokenizer).")
+    return words.begins
+
+
+def seeds_for(examples: dict[str, Any], dynamic: bool) -> Int[np.ndarray, " rows"]:
+    """A seed for each text: its own, or made of what it says where it has none or nothing may change."""
+    return np.asarray(examples["seeds"] if dynamic and "seeds" in examples else seeds_of_content(examples["text"]))
+
+
+def chances(examples: dict[str, Any], dynamic: bool) -> list[tuple[np.ndarray, np.random.Generator]]:
+    """Each text with its own chance."""
+    seeds = seeds_for(examples, dynamic).tolist()
+    return [(row, np.random.default_rng(seed)) for row, seed in zip(examples["text"], seeds, strict=True)]
+
+
+def contents(row: np.ndarray, longest: int, begin: int, end: int) -> Int[np.ndarray, " n"]:
+    """The tokens between the boundaries of a text. A stretch of a longer text has none, and may end with the token
+    that the next stretch begins with."""
+    row = np.asarray(row, np.int64)
+    first, last = int(row[0] in (begin, end)), len(row) - int(len(row) > 1 and row[-1] == end)
+    row = row[first:last]
+    if len(row) > longest + 1:
+        raise LexigraphError(f"{len(row)} tokens are more than the {longest} that fit into the model's context.")
+    return row[:longest]
+
+
+def two_segments(
+    row: Int[np.ndarray, " n"], random: np.random.Generator, words: Words | None
+) -> tuple[Int[np.ndarray, " n"], int, int]:
+    """A text cut in two, half of the time with its parts exchanged: the text, the length of its first part, and
+    whether they are exchanged."""
+    cut, swapped = len(row), 0
+    if len(row) > 1:
+        anywhere = np.arange(1, len(row))
+        after_sentences = anywhere[words.stops[row[:-1]]] if words else anywhere
+        before_words = anywhere[words.begins[row[1:]]] if words else anywhere
+        choices = next(places for places in (after_sentences, before_words, anywhere) if len(places))
+        cut, swapped = int(random.choice(choices)), int(random.integers(2))
+    if swapped:
+        row, cut = np.concatenate([row[cut:], row[:cut]]), len(row) - cut
+    return row, cut, swapped
+
+
+def framed(
+    rows: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Sequence[int], begin: int, end: int, mask: int, pad: int
+) -> dict[str, Tensor]:
+    """Inputs and targets of texts between boundaries, as tensors: `inputs`, `lengths`, and the `places` and `targets`
+    of what is to be guessed. Where there are `cuts`, `segments` too, and a boundary more."""
+    inputs, places, targets, segments = [], [], [], []
+    for index, (seen, wanted) in enumerate(rows):
+        ends = [cuts[index], len(seen)] if cuts else [len(seen)]
+        seen = np.concatenate([[begin], np.insert(seen, ends, end)])
+        wanted = np.concatenate([[IGNORE], np.insert(wanted, ends, IGNORE)])
+        if not (wanted != IGNORE).any():  # an empty text hides its end, so that every text counts
+            seen[-1], wanted[-1] = mask, end
+        chosen = np.flatnonzero(wanted != IGNORE)
+        inputs.append(seen)
+        places.append(chosen)
+        targets.append(wanted[chosen])
+        segments.append(np.arange(len(seen)) > ends[0] + 1)
+    tensors = {
+        "inputs": _padded(inputs, pad),
+        "lengths": torch.tensor([len(row) for row in inputs]),
+        "places": _padded(places, 0),
+        "targets": _padded(targets, IGNORE),
+    }
+    return tensors | ({"segments": _padded(segments, 0)} if cuts else {})
+
+
+def _padded(rows: Sequence[np.ndarray], fill: int) -> Int[Tensor, "rows longest"]:
+    table = np.full((len(rows), max(map(len, rows))), fill, np.int64)
+    for index, row in enumerate(rows):
+        table[index, : len(row)] = row
+    return torch.from_numpy(table)

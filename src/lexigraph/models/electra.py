@@ -1,0 +1,245 @@
+"""ELECTRA: a small generator guesses hidden tokens, and a discriminator tells which tokens are its guesses
+(Clark et al. 2020).
+
+    m      some places of the text, all hidden behind <mask>
+    p_G    = generator(text with m hidden)                       a small BERT
+    x̂_t    ~ p_G(t) for t in m,  x̂_t = x_t elsewhere             no gradient goes through the drawing
+    D_t    = discriminator(x̂)                                    the logit of "replaced": x̂_t ≠ x_t
+    loss   = Σ_{t in m} -log p_G(x_t) / |m|  +  λ Σ_t BCE(D_t, x̂_t ≠ x_t) / T              λ = 50
+
+A guess that hits the true token counts as original. Every place teaches the discriminator something, not 15 % of
+them, so that it learns more from the same text; it is what is kept. Both read with one table of embeddings (tokens,
+places and segments), which may be narrower than they are; the generator is as deep as the discriminator and a quarter
+as wide.
+
+Guesses are drawn by the inverse of the distribution function, from one number a place that belongs to the example
+(objectives/chance.py): the same text is replaced in the same way in any batch.
+
+Shapes: B batch, T time, K chosen places of a text, d width, V vocabulary, e width of embeddings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.models.bert import (
+    Embedding,
+    Encoder,
+    MaskedHead,
+    Words,
+    at,
+    beginnings,
+    chances,
+    check_rate,
+    contents,
+    framed,
+    initialise,
+    seeds_for,
+)
+from lexigraph.nn.feedforward import ACTIVATIONS, Activation
+from lexigraph.nn.transformer import Shape
+from lexigraph.objectives import chance, masking
+from lexigraph.objectives.next_token import IGNORE, SLICE, WIDE_SLICE, linear_cross_entropy
+from lexigraph.objectives.terms import Batch, Carry, Term, Terms
+
+if TYPE_CHECKING:
+    from lexigraph.text.tokenizer import Tokenizer
+
+GUESS = 6  # the stream of chance that guesses are drawn from
+
+
+@dataclass(frozen=True)
+class Config:
+    layers: int = 4
+    heads: int = 4
+    dim: int = 128  # of the discriminator
+    embedding: int = 128  # width of the table that both read with
+    context: int = 128  # places, those of the boundaries included
+    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    generator_share: float = 0.25  # the generator's width, heads and inner width, as a share of the discriminator's
+    part: Literal["both", "discriminator", "generator"] = "both"  # models from elsewhere come as one of the two
+    segments: int = 2  # kinds of text that it can tell apart
+    norm: Literal["pre", "post"] = "post"
+    eps: float = 1e-12  # in norms
+    activation: Activation = "gelu"
+    dropout: float = 0.1
+    mask: int = 3  # the token that hides others: the first of tokenizer.special
+    begin: int = 2  # what a text begins with,
+    end: int = 2  # and ends with
+
+
+@dataclass(frozen=True)
+class Objective:
+    rate: float = 0.15  # the share of tokens that are guessed
+    dynamic: bool = True  # hide other tokens in every epoch
+    whole_word: bool = False  # hide all pieces of a word, or none
+    discriminator_weight: float = 50.0  # λ: its loss is far smaller than the generator's
+
+
+class ELECTRA(nn.Module):
+    """The network; `network(ids)` gives the discriminator's logits, one a place (a lone generator: of all tokens)."""
+
+    remembers = False
+    corrupts = True  # hides tokens on the host
+
+    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+        super().__init__()
+        check_rate(objective.rate)
+        if config.activation not in ACTIVATIONS:
+            raise UsageError(f"model.activation = {config.activation!r} must be one of {', '.join(ACTIVATIONS)}.")
+        self.config, self.objective, self.vocabulary, self.pad = config, objective, vocabulary, pad
+        self.context = config.context - 2  # tokens of a text, without boundaries
+        if self.context < 1:
+            raise UsageError(f"model.context = {config.context} has no room for a token between the boundaries.")
+        self.embedding = Embedding(
+            vocabulary, config.embedding, config.context, config.segments, config.eps, config.dropout
+        )
+        if config.part != "discriminator":
+            small = generator_shape(config)
+            self.generator = Encoder(small, config.layers, config.embedding)
+            self.head = MaskedHead(small.dim, config.embedding, vocabulary, "gelu", config.eps)
+        if config.part != "generator":
+            self.discriminator = Encoder(_shape(config, 1.0), config.layers, config.embedding)
+            self.dense, self.replaced = nn.Linear(config.dim, config.dim), nn.Linear(config.dim, 1)
+        self.special = 1 + max(pad, config.begin, config.end, config.mask)  # ids below are no words
+        self.words: Words | None = None
+        self.apply(initialise)
+
+    def learn_vocabulary(self, tokenizer: Tokenizer) -> None:
+        """Learn from the tokenizer where words begin; it must have a token that hides others."""
+        self.words = Words.of(tokenizer, self.config.mask)
+        self.special = max(self.special, len(tokenizer.special))
+
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T"] | Float[Tensor, "B T V"]:
+        """Logits that each token was put in for another. Without `lengths`, there is no padding."""
+        if self.config.part == "generator":
+            return self.head.logits(self._guess(ids, lengths, segments), self.embedding.tokens.weight)
+        return self._judge(self.hidden(ids, lengths, segments))
+
+    def hidden(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T d"]:
+        """The discriminator's last layer."""
+        if self.config.part == "generator":
+            return self._guess(ids, lengths, segments)
+        return self.discriminator(self.embedding(ids, segments), lengths)
+
+    def _judge(self, hidden: Float[Tensor, "B T d"]) -> Float[Tensor, "B T"]:
+        bent = ACTIVATIONS[self.config.activation](self.dense(hidden))
+        return self.replaced(bent).squeeze(2)
+
+    def _guess(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T g"]:
+        """The generator's last layer."""
+        if self.config.part == "discriminator":
+            raise LexigraphError("This model is a discriminator alone: it has no generator that guesses tokens.")
+        return self.generator(self.embedding(ids, segments), lengths)
+
+    def masked_logits(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None,
+        places: Int[Tensor, "B K"],
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B K V"]:
+        """The generator's logits of the tokens at some places only."""
+        return self.head.logits(at(self._guess(ids, lengths, segments), places), self.embedding.tokens.weight)
+
+    # ---- training ----------------------------------------------------------------------------------------
+
+    def prepare(self, examples: dict[str, Any]) -> Batch:
+        """A batch from token sequences, boundaries included: some tokens hidden, and where they stood."""
+        config, rows = self.config, []
+        for text, random in chances(examples, self.objective.dynamic):
+            row = contents(text, self.context, config.begin, config.end)
+            begins = beginnings(self.words)[row] if self.objective.whole_word else None
+            chosen = masking.choose(row, random, special=self.special, rate=self.objective.rate, begins=begins)
+            hidden = row.copy()
+            hidden[chosen] = config.mask
+            rows.append((hidden, masking.targets_at(row, chosen)))
+        tensors = framed(rows, [], config.begin, config.end, config.mask, self.pad)
+        tensors["seeds"] = torch.as_tensor(seeds_for(examples, self.objective.dynamic))
+        counts = {
+            "loss": float(tensors["lengths"].sum()),
+            "generator": float((tensors["targets"] != IGNORE).sum()),
+        }
+        return Batch(tensors, counts)
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        if self.config.part != "both":
+            raise LexigraphError(f"A {self.config.part} alone cannot be trained: ELECTRA learns with both parts.")
+        guesses = self.head(at(self._guess(batch["inputs"], batch["lengths"]), batch["places"]))
+        wanted, table = batch["targets"], self.embedding.tokens.weight
+        nll, items = linear_cross_entropy(guesses.flatten(0, 1), table, self.head.bias, wanted.flatten())
+        ids, replaced = self._replaced(batch, guesses.detach())
+        logits = self._judge(self.hidden(ids, batch["lengths"]))
+        seen = torch.arange(ids.shape[1], device=ids.device) < batch["lengths"][:, None]
+        errors = F.binary_cross_entropy_with_logits(logits, replaced.to(logits.dtype), reduction="none") * seen
+        return {
+            "loss": Term(errors.sum(), batch.counts["loss"], self.objective.discriminator_weight, errors.detach()),
+            "generator": Term(nll, batch.counts["generator"], items=items.view_as(wanted)),
+        }, None
+
+    @torch.no_grad()
+    def replace(self, batch: Batch) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
+        """What the discriminator reads, and 1 where that is not the true token."""
+        guesses = self.head(at(self._guess(batch["inputs"], batch["lengths"]), batch["places"]))
+        return self._replaced(batch, guesses)
+
+    @torch.no_grad()
+    def _replaced(
+        self, batch: Batch, guesses: Float[Tensor, "B K e"]
+    ) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
+        """The text with drawn tokens at the chosen places, and 1 where they are not the true ones."""
+        places, wanted = batch["places"], batch["targets"]
+        numbers = chance.uniform(batch["seeds"], places.shape[1], GUESS)
+        drawn = self._draw(guesses.flatten(0, 1), numbers.flatten()).view_as(places)
+        chosen = wanted != IGNORE
+        drawn = torch.where(chosen, drawn, batch["inputs"].gather(1, places))  # rows with fewer places: as it was
+        ids = batch["inputs"].scatter(1, places, drawn)
+        return ids, torch.zeros_like(ids).scatter(1, places, (chosen & (drawn != wanted)).long())
+
+    def _draw(self, guesses: Float[Tensor, "N e"], numbers: Float[Tensor, " N"]) -> Int[Tensor, " N"]:
+        """The token at which the summed probabilities reach each number; a slice of places at a time."""
+        rows = max(1, (SLICE if guesses.device.type == "cpu" else WIDE_SLICE) // self.vocabulary)
+        drawn = []
+        for part, number in zip(guesses.split(rows), numbers.split(rows), strict=True):
+            logits = F.linear(part, self.embedding.tokens.weight, self.head.bias)
+            summed = logits.to(torch.promote_types(logits.dtype, torch.float32)).softmax(1).cumsum(1)
+            drawn.append(torch.searchsorted(summed, number[:, None] * summed[:, -1:]))
+        return torch.cat(drawn).squeeze(1)
+
+
+def generator_shape(config: Config) -> Shape:
+    """Of the generator's layers."""
+    return _shape(config, 1.0 if config.part == "generator" else config.generator_share)
+
+
+def _shape(config: Config, share: float) -> Shape:
+    dim, heads = round(share * config.dim), max(1, round(share * config.heads))
+    if dim < 1 or dim % heads:
+        raise UsageError(
+            f"{share:g} of model.dim = {config.dim} must be a multiple of {share:g} of model.heads = {config.heads}: "
+            "change these, or model.generator_share."
+        )
+    inner = max(1, round(share * (config.inner or 4 * config.dim)))
+    return Shape(dim, heads, inner, config.activation, config.dropout, config.norm, eps=config.eps)
