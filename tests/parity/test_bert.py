@@ -1,0 +1,147 @@
+"""The same weights give the same numbers: our BERT and transformers' BertForMaskedLM and BertForPreTraining."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from lexigraph.errors import LexigraphError
+from lexigraph.exchange import bert as exchange
+from lexigraph.models import bert
+from lexigraph.objectives.next_token import IGNORE
+from lexigraph.objectives.terms import value
+
+VOCABULARY = 97
+SIZES = [  # layers, heads, width, inner width, places, activation
+    (1, 1, 16, 24, 12, "gelu"),
+    (2, 4, 32, 64, 24, "gelu"),
+    (3, 2, 48, 96, 40, "gelu_new"),
+]
+LENGTHS = [(9, 9, 9), (9, 4, 1), (2, 9, 5)]
+
+
+def pair(size: tuple[Any, ...] = SIZES[1], kind: str = "BertForMaskedLM", **objective: Any) -> tuple[bert.BERT, Any]:
+    """Our network and transformers', with one set of random weights."""
+    transformers = pytest.importorskip("transformers")
+    names = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size",
+             "max_position_embeddings", "hidden_act")  # fmt: skip
+    shape = dict(zip(names, size, strict=True))
+    torch.manual_seed(size[0])
+    theirs = getattr(transformers, kind)(
+        transformers.BertConfig(**shape, vocab_size=VOCABULARY, architectures=[kind])
+    ).eval()
+    for parameter in theirs.parameters():  # norms and biases too, which are born as 1 and 0
+        torch.nn.init.normal_(parameter, std=0.3)
+    config = bert.Config(**exchange.config_from(theirs.config.to_dict()))
+    ours = bert.BERT(config, bert.Objective(**objective), VOCABULARY)
+    ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
+    return ours.eval(), theirs
+
+
+def assert_same(ours: Tensor, theirs: Tensor) -> None:
+    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_logits_of_padded_rows_are_those_of_bert(size, lengths):
+    ours, theirs = pair(size)
+    ids, segments = torch.randint(4, VOCABULARY, (3, 9)), torch.randint(2, (3, 9))
+    seen = torch.arange(9) < torch.tensor(lengths)[:, None]
+    with torch.no_grad():
+        for kinds in (None, segments):
+            mine = ours(ids * seen, torch.tensor(lengths), kinds)
+            other = theirs(ids * seen, attention_mask=seen.long(), token_type_ids=kinds).logits
+            assert_same(mine[seen], other[seen])
+        whole = torch.randint(4, VOCABULARY, (2, size[4]))  # all places there are
+        assert_same(ours(whole), theirs(whole).logits)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_hidden_states_pooler_and_order_are_those_of_bert(size, lengths):
+    ours, theirs = pair(size, "BertForPreTraining", next_sentence=True)
+    ids, segments = torch.randint(4, VOCABULARY, (3, 9)), torch.randint(2, (3, 9))
+    seen = torch.arange(9) < torch.tensor(lengths)[:, None]
+    with torch.no_grad():
+        inside = theirs.bert(ids * seen, attention_mask=seen.long(), token_type_ids=segments)
+        hidden = ours.hidden(ids * seen, torch.tensor(lengths), segments)
+        assert_same(hidden[seen], inside.last_hidden_state[seen])
+        assert_same(ours.pooled(hidden), inside.pooler_output)
+        other = theirs(ids * seen, attention_mask=seen.long(), token_type_ids=segments)
+        assert_same(ours.order(ours.pooled(hidden)), other.seq_relationship_logits)
+        places = torch.tensor([[0], [0], [1]])
+        masked = ours.masked_logits(ids * seen, torch.tensor(lengths), places, segments)
+        assert_same(masked[:, 0], other.prediction_logits[torch.arange(3), places[:, 0]])
+
+
+@pytest.mark.parametrize("next_sentence", [False, True])
+def test_losses_and_gradients_are_those_of_bert(next_sentence):
+    kind = "BertForPreTraining" if next_sentence else "BertForMaskedLM"
+    ours, theirs = pair(SIZES[1], kind, next_sentence=next_sentence)
+    random = np.random.default_rng(0)
+    rows = [np.array([2, *random.integers(4, VOCABULARY, length), 2]) for length in (17, 9, 3, 1)]
+    batch = ours.prepare({"text": rows, "seeds": np.arange(4)})
+    loss = value(ours.loss(batch)[0])
+    loss.backward()
+    labels = torch.full_like(batch["inputs"], IGNORE)
+    for row, places, targets in zip(labels, batch["places"], batch["targets"], strict=True):
+        row[places[targets != IGNORE]] = targets[targets != IGNORE]
+    seen = (torch.arange(labels.shape[1]) < batch["lengths"][:, None]).long()
+    more = {}
+    if next_sentence:
+        more = {"next_sentence_label": batch["exchanged"], "token_type_ids": batch["segments"]}
+    other = theirs(batch["inputs"], attention_mask=seen, labels=labels, **more).loss
+    other.backward()
+    assert_same(loss, other)
+    gradients = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    expected = exchange.weights_from(gradients, ours.config)
+    for name, parameter in ours.named_parameters():
+        largest = max(expected[name].abs().max(), 1e-3 * max(g.abs().max() for g in expected.values()))
+        assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * largest, name
+
+
+@pytest.mark.parametrize("pooler", [False, True])
+def test_what_is_exported_is_read_by_transformers(pooler, tmp_path: Path):
+    transformers = pytest.importorskip("transformers")
+    config = bert.Config(layers=2, heads=2, dim=24, context=20, activation="gelu-tanh", eps=1e-7, pooler=pooler)
+    torch.manual_seed(3)
+    ours = bert.BERT(config, bert.Objective(), VOCABULARY).eval()
+    for parameter in ours.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    settings = exchange.config_to(config, VOCABULARY)
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    weights = exchange.weights_to(ours.state_dict(), config)
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    kind = getattr(transformers, settings["architectures"][0])
+    theirs, report = kind.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report[part] for part in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    ids = torch.randint(VOCABULARY, (3, 20))
+    with torch.no_grad():
+        found = theirs.eval()(ids)
+    assert_same(ours(ids).detach(), found.prediction_logits if pooler else found.logits)
+    back = exchange.weights_from(weights, bert.Config(**exchange.config_from(settings)))
+    assert all(torch.equal(back[name], weight) for name, weight in ours.state_dict().items())
+
+
+def test_models_that_are_built_otherwise_are_refused():
+    settings = exchange.config_to(bert.Config(), VOCABULARY)
+    for change in (
+        {"hidden_act": "swiglu"},
+        {"position_embedding_type": "relative_key"},
+        {"is_decoder": True},
+        {"tie_word_embeddings": False},
+    ):
+        with pytest.raises(LexigraphError):
+            exchange.config_from(settings | change)
+    with pytest.raises(LexigraphError, match="post"):
+        exchange.config_to(bert.Config(norm="pre"), VOCABULARY)
+    with pytest.raises(LexigraphError, match="lack"):
+        exchange.weights_from({}, bert.Config())
