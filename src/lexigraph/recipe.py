@@ -33,7 +33,7 @@ class Data:
     valid: str = ""  # empty: taken from `train` as `split` says
     test: str = ""  # likewise
     split: tuple[float, ...] = (0.9, 0.05, 0.05)  # shares of train, valid, test when there is one file
-    unit: Literal["line", "stream"] = "line"  # a line is an example, or the text is one long stream
+    unit: Literal["line", "stream", "pair"] = "line"  # a line, a window of one long stream, or source and target
     documents: str = "none"  # where documents begin: none, line, blank, file, or a column's name
     columns: dict[str, str] = field(default_factory=dict)  # our column -> the file's field
     clean: tuple[str, ...] = ()  # cleaning rules, in order

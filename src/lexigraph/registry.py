@@ -53,6 +53,7 @@ SEES_ALL = {
     "causality": "every place sees the whole text, before and after it",
     "cache": "it guesses hidden tokens all at once and writes no text step by step",
 }
+TRANSLATOR = ("translate", "score")
 READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
 SYSTEMS: dict[str, System] = {
@@ -62,6 +63,9 @@ SYSTEMS: dict[str, System] = {
     "bert": System("lexigraph.models.bert:BERT", ENCODER, task="masked", exempt=SEES_ALL),
     "electra": System("lexigraph.models.electra:ELECTRA", ENCODER, task="masked", exempt=SEES_ALL),
     "lstm-autoencoder": System(
+    "transformer": System("lexigraph.models.transformer:Transformer", TRANSLATOR, task="translation"),
+    "bart": System("lexigraph.models.bart:BART", TRANSLATOR, task="translation"),
+    "t5": System("lexigraph.models.t5:T5", TRANSLATOR, task="translation"),
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         AUTOENCODER,
         task="reconstruction",

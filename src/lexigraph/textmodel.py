@@ -10,7 +10,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,12 @@ from lexigraph.latent.geometry import blend, neighbours, steps_between, triangle
 from lexigraph.latent.mixture import Mixture
 from lexigraph.latent.pictures import load_picture, save_picture
 from lexigraph.latent.space import Space
+from lexigraph.objectives.next_token import token_nll
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
 from lexigraph.run import Run
 from lexigraph.text.clean import cleaner
+from lexigraph.text.corpus import special_id
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.training.checkpoint import load_weights
 from lexigraph.training.distribution import choose_device
@@ -64,6 +66,16 @@ class Scored:
 
     def __str__(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True)
+class Translation(Scored):
+    """A translation and, if it was asked for, where the model looked: `alignment[t, s]` is how much at piece s of the
+    source while it wrote piece t of the target; each row adds up to 1."""
+
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    alignment: Float[np.ndarray, "target source"] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -196,9 +208,20 @@ class TextModel:
         found = self._search(self._prompts([prompt]), max(beam, n_best), max_new, alpha, n_best)[0]
         return [Scored(self._joined(prompt, h), h.log_probability, h.produced, h.score) for h in found]
 
-    def score(self, texts: str | Sequence[str], *, ended: bool = True) -> list[float]:
-        """Natural-log probability of each text, its end included; `ended=False` scores the text as a beginning."""
+    def score(
+        self, texts: str | Sequence[str], *, ended: bool = True, sources: str | Sequence[str] | None = None
+    ) -> list[float]:
+        """Natural-log probability of each text, its end included; `ended=False` scores the text as a beginning.
+
+        sources: of a translator, what each text is to be a translation of.
+        """
         self._require("score")
+        if ("translate" in self.abilities) != (sources is not None):
+            how = "translations: give sources" if sources is None else "texts alone: leave out sources"
+            raise UsageError(f"A {self.recipe.system} model scores {how}.")
+        if sources is not None:
+            both = ([side] if isinstance(side, str) else list(side) for side in (sources, texts))
+            return self._pair_scores(*both)
         if "encode" in self.abilities:  # of each text given its own vector
             if not ended:
                 raise UsageError("An autoencoder scores whole sentences only: leave out ended=False (--prefix).")
@@ -324,6 +347,95 @@ class TextModel:
                 pooled = hidden[:, 0]
             z[chosen] = pooled.cpu().numpy()
         return z
+
+    # ---- translators -------------------------------------------------------------------------------------
+
+    def translate(
+        self,
+        texts: str | Sequence[str],
+        *,
+        beam: int = 5,
+        alpha: float = 0.7,
+        n_best: int = 1,
+        alignment: bool = False,
+        direction: str = "",
+    ) -> list[str] | list[list[Translation]]:
+        """The translation of each text; with n_best > 1 or alignment, the best few of each as `Translation`.
+
+        alignment: say also where the model looked while it wrote.
+        direction: the special token of the language or task that is wanted, if the model was taught several.
+
+            >>> model.translate(["A man sleeps."])        # doctest: +SKIP
+            ['Ein Mann schläft.']
+        """
+        self._require("translate")
+        lead = [special_id(self.tokenizer, direction)] if direction else []
+        rows = [np.array([*lead, *row]) for row in self._sentences(texts)]
+        found = self.translations(rows, beam=max(beam, n_best), alpha=alpha, n_best=n_best, alignment=alignment)
+        if n_best == 1 and not alignment:
+            return self.tokenizer.decode_batch([best[0].tokens for best in found])
+        return [[self._translation(row, each) for each in best] for row, best in zip(rows, found, strict=True)]
+
+    def translations(
+        self,
+        sources: Sequence[np.ndarray],
+        *,
+        beam: int = 5,
+        alpha: float = 0.7,
+        n_best: int = 1,
+        alignment: bool = False,
+    ) -> list[list[Hypothesis]]:
+        """The same on token ids, boundaries neither given nor returned.
+
+        Sources of like length are searched together, and how long a target may be depends on that length, so that a
+        text is translated alike in any company.
+        """
+        network, found = self.network, {}
+        lengths = np.array([len(row) for row in sources]) // 8
+        for like in np.unique(lengths):
+            chosen = np.flatnonzero(lengths == like)
+            for first in range(0, len(chosen), BATCH_SIZE):
+                places = chosen[first : first + BATCH_SIZE]
+                batch = self._batch([[*network.lead, *sources[i].tolist(), network.end] for i in places])
+                best = beam_search(
+                    network,
+                    batch,
+                    eos=self.tokenizer.eos,
+                    width=beam,
+                    max_new=min(network.context, 2 * 8 * (int(like) + 1) + 10),
+                    alpha=alpha,
+                    n_best=n_best,
+                    banned=self._banned,
+                    attention=alignment,
+                )
+                found |= dict(zip(places.tolist(), best, strict=True))
+        return [found[i] for i in range(len(sources))]
+
+    def _translation(self, source: np.ndarray, found: Hypothesis) -> Translation:
+        """A hypothesis as text, with the pieces that its alignment speaks of."""
+        scored = self.tokenizer.decode(found.tokens), found.log_probability, found.produced, found.score
+        if found.attention is None:
+            return Translation(*scored)
+        network, end = self.network, [self.tokenizer.eos] * found.finished
+        read = self.tokenizer.tokens([*network.lead, *source.tolist(), network.end])
+        written = self.tokenizer.tokens([*found.tokens, *end])
+        return Translation(*scored, tuple(read), tuple(written), found.attention[:, : len(read)].numpy())
+
+    def _pair_scores(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """Natural-log probability of each target, its end included, given its source."""
+        if len(sources) != len(targets):
+            raise UsageError(f"There are {len(targets)} texts and {len(sources)} sources: give one for each.")
+        columns = {"source": self._sentences(sources), "target": self._sentences(targets)}
+        eos, scores = self.tokenizer.eos, []
+        for first in range(0, len(sources), BATCH_SIZE):
+            part = {
+                side: [np.array([eos, *row, eos]) for row in rows[first : first + BATCH_SIZE]]
+                for side, rows in columns.items()
+            }
+            with torch.inference_mode():
+                terms, _ = self.network.loss(self.network.prepare(part).to(self.device))
+            scores += (-token_nll(terms).double().sum(1)).tolist()
+        return scores
 
     # ---- sentence spaces ---------------------------------------------------------------------------------
 
@@ -563,7 +675,7 @@ class TextModel:
     @property
     def _longest(self) -> int:
         """The most tokens of a sentence, without boundaries; an autoencoder's context counts its end."""
-        return self.network.context - ("decode" in self.abilities)
+        return self.network.context - bool({"decode", "translate"} & set(self.abilities))
 
     def _sentences(self, texts: str | Sequence[str]) -> list[np.ndarray]:
         """The tokens of texts that fit into the space, or a sentence that says which one does not, and why."""

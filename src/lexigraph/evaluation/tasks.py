@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from lexigraph.evaluation import language, masked, reconstruction
+from lexigraph.evaluation import language, masked, reconstruction, translation
 from lexigraph.registry import system
 
-TASKS: dict[str, ModuleType] = {"language": language, "masked": masked, "reconstruction": reconstruction}
+TASKS: dict[str, ModuleType] = {
+    "language": language,
+    "masked": masked,
+    "reconstruction": reconstruction,
+    "translation": translation,
+}
 
 
 def task_of(name: str) -> ModuleType:

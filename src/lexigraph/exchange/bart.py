@@ -64,6 +64,9 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
         "dropout": float(theirs.get("dropout", 0.1)),
         "scaled": bool(theirs.get("scale_embedding", False)),
         "start": theirs.get("decoder_start_token_id", 2),
+        "begin": -1
+        if theirs.get("bos_token_id", 0) == theirs.get("eos_token_id", 2)
+        else theirs.get("bos_token_id", 0),
         "mask": theirs.get("vocab_size", 50265) - 1,  # its tokenizer adds <mask> last
     }
 
@@ -93,7 +96,7 @@ def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
         "tie_word_embeddings": True,
         "decoder_start_token_id": config.start,
         "is_encoder_decoder": True,
-        "bos_token_id": 2,
+        "bos_token_id": 2 if config.begin < 0 else config.begin,
         "eos_token_id": 2,
         "forced_eos_token_id": None,
         "pad_token_id": 0,

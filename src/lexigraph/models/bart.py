@@ -47,6 +47,7 @@ class Config:
     dropout: float = 0.1
     scaled: bool = False  # embeddings times √dim
     start: int = END  # the token that the decoder is given first
+    begin: int = -1  # a token before every source and target, which published models have; -1: none
     mask: int = 3  # the token that hides a span
 
 
@@ -78,6 +79,7 @@ class BART(EncoderDecoder):
             context=config.context,
             pad=pad,
             start=config.start,
+            begin=config.begin,
             smoothing=objective.label_smoothing,
         )
         self.config, self.objective = config, objective
@@ -90,6 +92,10 @@ class BART(EncoderDecoder):
     def output_bias(self) -> Float[Tensor, " V"]:
         return self.bias
 
+    @property
+    def special_tokens(self) -> tuple[int]:
+        return (self.config.mask,)
+
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
         places = self.decoder_places if decoder else self.places
         norm = self.norm_decoder_embedding if decoder else self.norm_embedding
@@ -99,7 +105,7 @@ class BART(EncoderDecoder):
 
     def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         objective, mask = self.objective, self.config.mask
-        source = denoising.sentence_permutation(row, random, ends=row == END) if objective.permute else row
+        source = denoising.sentence_permutation(row, random, ends=row == self.end) if objective.permute else row
         if objective.noise == "infilling":
             source = denoising.text_infilling(
                 source, random, mask=mask, special=SPECIAL, rate=objective.rate, mean=objective.mean

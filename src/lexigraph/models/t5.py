@@ -112,6 +112,10 @@ class T5(EncoderDecoder):
         if isinstance(module, RelativeBias):
             nn.init.normal_(module.table.weight, std=dim**-0.5)
 
+    @property
+    def special_tokens(self) -> list[int]:
+        return self.sentinels
+
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
         return F.dropout(self.embedding(ids), self.config.dropout, self.training)
 

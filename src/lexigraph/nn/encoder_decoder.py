@@ -30,7 +30,7 @@ from lexigraph.nn.attention import Mask, before, within
 from lexigraph.nn.linear import linear
 from lexigraph.nn.stepper import State, Step
 from lexigraph.nn.transformer import Layer, Shape
-from lexigraph.objectives.chance import seeds_of_content
+from lexigraph.objectives.chance import random_of, seeds_of_content
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
 
@@ -62,12 +62,16 @@ class EncoderDecoder(nn.Module):
         context: int,  # the longest source or target, its end included
         pad: int = 0,
         start: int = END,  # what the decoder is given first
+        begin: int = -1,  # what every source and target begins with; -1: nothing
         tied: bool = True,  # one table for input and output
         smoothing: float | int = 0.0,
     ) -> None:
         super().__init__()
         reading, writing = shapes
-        self.context, self.pad, self.first, self.smoothing, self.shape = context, pad, start, smoothing, writing
+        self.lead = [] if begin < 0 else [begin]
+        self.first, self.end, self.pad = [start, *self.lead], END, pad
+        self.room, self.context = context, context - len(self.lead)
+        self.smoothing, self.shape = smoothing, writing
         self.embedding = nn.Embedding(vocabulary, reading.dim)  # of encoder and decoder alike
         self.encoder = nn.ModuleList(Layer(reading) for _ in range(layers[0]))
         self.decoder: Any = nn.ModuleList(Layer(writing, memory=True) for _ in range(layers[1]))
@@ -96,6 +100,20 @@ class EncoderDecoder(nn.Module):
     def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Source and target, without their ends, that a plain text is made into."""
         raise LexigraphError('This system learns from pairs of texts: set data.unit = "pair".')
+
+    def learn_vocabulary(self, tokenizer: Any) -> None:
+        """Which token ends a text, and whether what the network takes for special tokens are such."""
+        self.end = tokenizer.eos
+        if wrong := set(self.special_tokens) - set(tokenizer.special.values()):
+            raise LexigraphError(
+                f"This system needs {len(self.special_tokens)} special tokens, and {min(wrong)} is the id of a word: "
+                "list them in tokenizer.special, before any others."
+            )
+
+    @property
+    def special_tokens(self) -> Sequence[int]:
+        """The ids that spoilt texts may have besides words."""
+        return ()
 
     # ---- both sides --------------------------------------------------------------------------------------
 
@@ -141,24 +159,24 @@ class EncoderDecoder(nn.Module):
         return linear(hidden, self.output_table, self.output_bias)
 
     def _fits(self, length: int) -> None:
-        if length > self.context:
-            raise LexigraphError(f"{length} tokens are more than the model's context of {self.context}.")
+        if length > self.room:
+            raise LexigraphError(f"{length} tokens are more than the model's context of {self.room}.")
 
     # ---- training ----------------------------------------------------------------------------------------
 
     def prepare(self, examples: dict[str, Any]) -> Batch:
         """A batch from pairs of token sequences (`source`, `target`) or plain ones (`text`), boundaries included."""
         if "source" in examples:
-            return pairs([row[1:] for row in examples["source"]], [row[1:] for row in examples["target"]],
-                         start=self.first, pad=self.pad)  # fmt: skip
-        rows = examples["text"]
-        seeds = examples.get("seeds", seeds_of_content(rows))
-        spoilt = [
-            self.spoil(row[1:-1], np.random.default_rng(int(seed))) for row, seed in zip(rows, seeds, strict=True)
-        ]
-        most = self.context - 1
-        sources, targets = ([np.append(row[:most], END) for row in side] for side in zip(*spoilt, strict=True))
-        return pairs(sources, targets, start=self.first, pad=self.pad)
+            sources, targets = ([row[1:] for row in examples[side]] for side in ("source", "target"))
+        else:
+            rows, most = examples["text"], self.context - 1
+            seeds = examples.get("seeds", seeds_of_content(rows))
+            spoilt = [self.spoil(row[1:-1], random_of(seed)) for row, seed in zip(rows, seeds, strict=True)]
+            sources, targets = (
+                [np.append(row[:most], self.end) for row in side] for side in zip(*spoilt, strict=True)
+            )
+        lead = np.array(self.lead, np.int64)
+        return pairs([np.concatenate([lead, row]) for row in sources], targets, first=self.first, pad=self.pad)
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         hidden = self.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
@@ -170,15 +188,20 @@ class EncoderDecoder(nn.Module):
     # ---- decoding ----------------------------------------------------------------------------------------
 
     def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
-        """Read the sources (`ids`, padded on the right, and their `lengths`)."""
+        """Read the sources (`ids`, ends included, padded on the right, and their `lengths`)."""
         ids, lengths = batch["ids"], batch["lengths"]
         ragged = bool((lengths < ids.shape[1]).any())
         memory = self.read(ids, lengths if ragged else None)
         kept = torch.stack([torch.stack(layer.remember(memory), 1) for layer in self.decoder], 1)
         rows, shape = len(ids) * width, self.shape
-        room = (rows, len(self.decoder), 2, shape.heads, min(ROOM, self.context), shape.width)
-        state = Cache({"past": memory.new_empty(room)}, {"memory": kept, "lengths": lengths}, width, ragged=ragged)
-        return self.step(state, torch.full((rows,), self.first, device=ids.device), attention=True)
+        room = (rows, len(self.decoder), 2, shape.heads, min(ROOM, self.room), shape.width)
+        state: Any = Cache(
+            {"past": memory.new_empty(room)}, {"memory": kept, "lengths": lengths}, width, ragged=ragged
+        )
+        for token in self.first:
+            step = self.step(state, torch.full((rows,), token, device=ids.device), attention=True)
+            state = step.state
+        return step
 
     def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. `attention`: where it looked in the source, the mean over the heads of the
@@ -201,20 +224,21 @@ class EncoderDecoder(nn.Module):
     def _grown(self, past: Tensor, time: int) -> Tensor:
         """Room for one more place; doubling keeps the copying linear in the length."""
         capacity = past.shape[4]
-        return past if time < capacity else F.pad(past, (0, 0, 0, min(self.context, 2 * capacity) - capacity))
+        return past if time < capacity else F.pad(past, (0, 0, 0, min(self.room, 2 * capacity) - capacity))
 
 
-def pairs(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, start: int, pad: int) -> Batch:
-    """A batch from sources and targets that end with a boundary and begin without one."""
+def pairs(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, first: Sequence[int], pad: int) -> Batch:
+    """A batch from sources and targets that end with a boundary; decoders are given `first`, then the target."""
+    given = len(first)
     lengths = np.array([len(row) for row in sources])
     source = np.full((len(sources), lengths.max()), pad, np.int64)
-    inputs = np.full((len(targets), max(map(len, targets))), pad, np.int64)
+    inputs = np.full((len(targets), given - 1 + max(map(len, targets))), pad, np.int64)
     wanted = np.full_like(inputs, IGNORE)
     for row, (one, other) in enumerate(zip(sources, targets, strict=True)):
         source[row, : len(one)] = one
-        inputs[row, 0] = start
-        inputs[row, 1 : len(other)] = other[:-1]
-        wanted[row, : len(other)] = other
+        inputs[row, :given] = first
+        inputs[row, given : given - 1 + len(other)] = other[:-1]
+        wanted[row, given - 1 : given - 1 + len(other)] = other
     arrays = {"source": source, "source_lengths": lengths, "inputs": inputs, "targets": wanted}
     count = sum(len(row) for row in targets)
     return Batch({name: torch.from_numpy(array) for name, array in arrays.items()}, {"loss": count})
