@@ -140,16 +140,28 @@ def compare(
 
 @app.command(rich_help_panel="Text")
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Word vectors: .vec, .txt, .bin or a folder.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="The format follows from the name.")],
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="Word vectors (.vec, .txt, .bin, folder), a run, a Hugging Face folder."),
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Of word vectors, the format follows from the name.")],
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many words.")] = None,
 ) -> None:
-    """Word vectors from one file format to another."""
-    from lexigraph.words.vectors import WordVectors
+    """Word vectors from one file format to another; a Hugging Face folder to a run, and a run to such a folder."""
+    from lexigraph.run import bundled
 
     if target.exists():
         raise LexigraphError(f"{target} exists already: choose another name.")
-    WordVectors.load(source, limit=limit).save(target)
+    if (source.is_dir() and not (source / "meta.json").exists()) or str(source) in bundled():
+        from lexigraph.exchange import folder
+
+        if limit:
+            raise UsageError("--limit is for word vectors: leave it out.")
+        folder.convert(source, target)
+    else:
+        from lexigraph.words.vectors import WordVectors
+
+        WordVectors.load(source, limit=limit).save(target)
     print(target)
 
 

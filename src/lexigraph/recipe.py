@@ -48,7 +48,7 @@ class Data:
 class Tokenizer:
     """How text becomes ids."""
 
-    kind: Literal["char", "word", "bpe", "wordpiece", "unigram", "sentencepiece"] = "bpe"
+    kind: Literal["char", "word", "bpe", "wordpiece", "unigram", "sentencepiece", "imported"] = "bpe"
     size: int = 4096  # at most so many entries, special ones included
     lower: bool = False
     min_count: int = 1  # rarer words or characters become <unk>

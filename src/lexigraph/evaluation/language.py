@@ -41,7 +41,8 @@ def plan_for(network: Any, shard: Shard, recipe: Recipe, limit: int = 0) -> Plan
     total = min(len(shard.ids) - 1, limit or len(shard.ids))
     if recipe.data.unit == "stream" and network.remembers:
         streams = max(1, min(recipe.eval.streams, total // window))
-        return Streams(total + 1, max(1, min(BLOCK, recipe.eval.batch_tokens // streams)), streams, 0, tail=True)
+        longest = min(network.context or BLOCK, recipe.eval.batch_tokens // streams)
+        return Streams(total + 1, max(1, longest), streams, 0, tail=True)
     if recipe.data.unit == "stream":
         starts = np.arange(0, total, window)
         lengths = np.minimum(total - starts, window)
@@ -90,12 +91,18 @@ def scores(
         "nll": interval(values),
         "perplexity": interval([perplexity(value) for value in values]),
         "bits_per_byte": interval([value * scale for value in values]),
-        "unknown": float(shard.counts[model.tokenizer.unk] / shard.counts.sum()),
+        "unknown": unknown(model, shard),
         "tokens": int(tokens),
         "bytes": int(bytes_),
         "unigram_baseline": unigram_baseline(unigrams, shard),
         "signature": signature(model, shard, steps),
     } | ({"ngram_baseline": baseline(shard)} if baseline else {})
+
+
+def unknown(model: TextModel, shard: Shard) -> float:
+    """The share of tokens that are <unk>; 0 for an imported tokenizer that has no token for it of its own."""
+    unk = model.tokenizer.unk
+    return 0.0 if unk == model.tokenizer.eos else float(shard.counts[unk] / shard.counts.sum())
 
 
 def perplexity(nll: float) -> float:

@@ -9,6 +9,9 @@
 
 Ids 0, 1 and 2 are <pad>, <unk> and <eos> in every kind; <eos> both starts and ends a text. Then come the extra
 special tokens. They are never read from text: "<eos>" in a text is five characters like any others.
+
+A tokenizer that another library made (kind "imported") has its special tokens where it has them; its file says which
+ids are `pad`, `unk`, `eos`, and `begin`, which starts a text.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from lexigraph.text import unigram, vocabulary
 from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL
 
 FORMAT = 1
+IMPORTED = "imported"
 
 
 class Tokenizer:
@@ -46,20 +50,36 @@ class Tokenizer:
     """
 
     pad, unk, eos = range(3)
+    begin = eos
 
     def __init__(self, content: dict[str, Any]):
         """From the content of a tokenizer file; users call `train` or `load`."""
         ours = content["model"]["lexigraph"]
+        if ours["kind"] != IMPORTED:  # a file for other libraries announces special tokens, which they read from text
+            content = {**content, "added_tokens": []}
         self._content = content
         self._hf = hf.Tokenizer.from_str(json.dumps(content))
         self._ids: dict[str, int] = self._hf.get_vocab()
-        self._pieces = sorted(self._ids, key=self._ids.__getitem__)
         self.kind: str = ours["kind"]
+        self.roles: dict[str, int] = {"pad": self.pad, "unk": self.unk, "eos": self.eos, "begin": self.begin}
+        if self.kind == IMPORTED:
+            self._be_imported(ours)
+            return
+        self._pieces = sorted(self._ids, key=self._ids.__getitem__)
         self.special: dict[str, int] = {name: i for i, name in enumerate(ours["special"])}
         self.size = len(self._pieces)
         self.keeps_whitespace = self.kind in ("char", "bpe", "sentencepiece")
         if self._pieces[: len(self.special)] != list(self.special) or max(self._ids.values()) != self.size - 1:
             raise ValueError("its special tokens are not the first ones, or ids are missing")
+
+    def _be_imported(self, ours: dict[str, Any]) -> None:
+        self._hf.encode_special_tokens = True  # what looks like a special token in a text is text
+        self.special, self.roles, self.size = ours["special"], ours["roles"], ours["size"]
+        self.pad, self.unk, self.eos, self.begin = (self.roles[role] for role in ("pad", "unk", "eos", "begin"))
+        names = {i: name for name, i in (self._ids | self.special).items()}
+        self._pieces = [names[i] for i in range(self.size)]
+        probe = " a  b\n c"
+        self.keeps_whitespace = self.decode(self.encode(probe)) == probe
 
     def __len__(self) -> int:
         return self.size
@@ -108,6 +128,31 @@ class Tokenizer:
         # Inside the model's part, where Hugging Face's reader passes over what it does not know.
         content["model"]["lexigraph"] = {"format": FORMAT, "kind": kind, "special": names}
         return cls(content)
+
+    @classmethod
+    def imported(cls, content: dict[str, Any], named: dict[str, str], size: int) -> Tokenizer:
+        """A tokenizer from the content of another library's tokenizer.json, with `size` ids.
+
+        named: special tokens by their role: pad, unk, eos, begin, mask … Ids that no token has are kept as special
+        ones, so that nothing writes them.
+        """
+        content = {**content, "padding": None, "truncation": None}  # the model's business, and in its own way
+        known = {token["content"]: token["id"] for token in content["added_tokens"]}
+        vocabulary = hf.Tokenizer.from_str(json.dumps(content)).get_vocab()
+        roles = {role: vocabulary[name] for role, name in named.items() if name in vocabulary}
+        special = {token["content"]: known[token["content"]] for token in content["added_tokens"] if token["special"]}
+        special |= {name: vocabulary[name] for name in named.values() if name in vocabulary}
+        if "eos" not in roles:
+            raise LexigraphError("The tokenizer does not say which token ends a text (eos_token or sep_token).")
+        if max(vocabulary.values()) >= size:
+            raise LexigraphError(
+                f"The tokenizer has ids up to {max(vocabulary.values())}, the model only {size} embeddings: they do "
+                "not belong together."
+            )
+        special |= {f"<unused-{i}>": i for i in sorted(set(range(size)) - set(vocabulary.values()))}
+        roles = {"pad": roles["eos"], "unk": roles["eos"], "begin": roles["eos"]} | roles
+        ours = {"format": FORMAT, "kind": IMPORTED, "special": special, "roles": roles, "size": size}
+        return cls({**content, "model": {**content["model"], "lexigraph": ours}})
 
     # ---------------------------------------------------------------------------------------- encoding
 
@@ -208,23 +253,32 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Sequence[int] | np.ndarray]) -> list[str]:
         """The text of each row of ids."""
-        shown = self.unk if self.kind == "word" else self.size
-        kept = [[i for i in self._checked(ids) if i >= len(self.special) or i == shown] for ids in batch]
+        hidden = set(self.special.values()) - ({self.unk} if self.kind == "word" else set())
+        kept = [[i for i in self._checked(ids) if i not in hidden] for ids in batch]
         return self._hf.decode_batch(kept, skip_special_tokens=False)
 
     def tokens(self, ids: Sequence[int] | np.ndarray) -> list[str]:
         """The pieces of these ids as a person reads them; in bpe, bytes that are no character alone as \\xe2."""
         pieces = [self._pieces[i] for i in self._checked(ids)]
-        if self.kind != "bpe":
+        if not self._of_bytes:
             return pieces
         return [
-            p if p in self.special else bytes(map(_BYTE_OF.__getitem__, p)).decode(errors="backslashreplace")
+            p
+            if p in self.special or not _BYTE_OF.keys() >= set(p)
+            else bytes(map(_BYTE_OF.__getitem__, p)).decode(errors="backslashreplace")
             for p in pieces
         ]
 
+    @property
+    def _of_bytes(self) -> bool:
+        """Whether pieces are written in GPT-2's byte alphabet."""
+        if self.kind != IMPORTED:
+            return self.kind == "bpe"
+        return (self._content.get("decoder") or {}).get("type") == "ByteLevel"
+
     def id_of(self, token: str) -> int:
         """The id of a piece; for bpe as plain text (" the") or as it is stored ("Ġthe")."""
-        stored = "".join(_CHARACTER_OF[byte] for byte in token.encode()) if self.kind == "bpe" else token
+        stored = "".join(_CHARACTER_OF[byte] for byte in token.encode()) if self._of_bytes else token
         found = self._ids.get(token, self._ids.get(stored))
         if found is None:
             raise LexigraphError(f"{token!r} is not in this vocabulary of {self.size} tokens.")
@@ -242,6 +296,11 @@ class Tokenizer:
         return row
 
     # ---------------------------------------------------------------------------------------- files
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What its file holds."""
+        return self._content
 
     @cached_property
     def fingerprint(self) -> str:

@@ -41,7 +41,7 @@ def save_weights(network: nn.Module, path: Path, world: World) -> None:
     weights = _whole_weights(network)
     if world.first:
         with replacing(path) as temporary:
-            _save(weights, temporary)
+            write_tensors(weights, temporary)
 
 
 def _whole_weights(network: nn.Module) -> dict[str, Tensor]:
@@ -104,9 +104,10 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise LexigraphError(f"{path} is damaged or truncated: {error}.") from None
 
 
-def _save(tensors: dict[str, Tensor], path: Path) -> None:
+def write_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """A safetensors file, for all whom the umask allows to read it."""
     try:
-        save_file(tensors, path)
+        save_file(tensors, path, metadata)
         path.chmod(0o666 & ~_umask())  # safetensors' own is for the owner alone
     except SafetensorError as error:  # the disk's own errors arrive in this wrapping
         raise OSError(str(error)) from None
@@ -155,10 +156,10 @@ def save(
         folder.mkdir(exist_ok=True)
         with replacing(folder / f"step-{progress.step:08d}") as temporary:
             temporary.mkdir()
-            _save(weights, temporary / "weights.safetensors")
-            _save(moments, temporary / "optimizer.safetensors")
-            _save(random, temporary / "random.safetensors")
-            _save(carry, temporary / "carry.safetensors")
+            write_tensors(weights, temporary / "weights.safetensors")
+            write_tensors(moments, temporary / "optimizer.safetensors")
+            write_tensors(random, temporary / "random.safetensors")
+            write_tensors(carry, temporary / "carry.safetensors")
             (temporary / "state.json").write_text(json.dumps({"world": world.size, **asdict(progress)}))
         _remove_all_but(folder, progress.step)
     world.barrier()

@@ -1,0 +1,350 @@
+"""Models from Hugging Face folders, and to them: files only, nothing is fetched and nothing is pickled.
+
+    config.json              model_type says which family it is; FAMILIES names the module that knows its weights
+    model.safetensors        or several files, and model.safetensors.index.json that says what is where
+    tokenizer.json           with tokenizer_config.json and special_tokens_map.json, which name the special tokens
+
+`import_folder` makes a run folder that `lexigraph.load` takes, `export_folder` a folder that transformers'
+`AutoModel…from_pretrained` and `AutoTokenizer.from_pretrained` take. Both appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lexigraph import __version__
+from lexigraph import recipe as recipes
+from lexigraph.errors import LexigraphError
+from lexigraph.recipe import Recipe
+from lexigraph.registry import system
+from lexigraph.run import FORMAT, Run, replacing
+from lexigraph.text.tokenizer import IMPORTED, Tokenizer
+from lexigraph.textmodel import build
+from lexigraph.training.checkpoint import expanded, read_tensors, write_tensors
+
+Tensors = dict[str, Tensor]
+Value = TypeVar("Value")
+
+
+class Family(NamedTuple):
+    """What a model_type is here: our system, and the module that translates settings and weights."""
+
+    system: str
+    module: str
+
+    def load(self) -> Any:
+        """config_from, config_to, weights_from, weights_to."""
+        return importlib.import_module(self.module)
+
+
+FAMILIES: dict[str, Family] = {
+    "gpt2": Family("gpt", "lexigraph.exchange.gpt2"),
+    "gpt_neox": Family("gpt", "lexigraph.exchange.gpt_neox"),
+    "bert": Family("bert", "lexigraph.exchange.bert"),
+    "electra": Family("electra", "lexigraph.exchange.electra"),
+    "xlnet": Family("xlnet", "lexigraph.exchange.xlnet"),
+    "bart": Family("bart", "lexigraph.exchange.bart"),
+    "t5": Family("t5", "lexigraph.exchange.t5"),
+}
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+TOKENIZER, SETTINGS, SPECIAL = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
+SLOW = ("vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model")
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin", "tf_model.h5", "flax_model.msgpack")
+ROLES = {  # of our tokens: which of theirs serve, the first that there is
+    "pad": ("pad_token",),
+    "unk": ("unk_token",),
+    "eos": ("eos_token", "sep_token"),
+    "begin": ("bos_token", "cls_token"),
+    "cls": ("cls_token",),
+    "sep": ("sep_token",),
+    "mask": ("mask_token",),
+}
+COMPUTED = ("position_ids", "token_type_ids", "attn.bias", "attention.bias", "masked_bias", "inv_freq")  # no weights
+
+
+def convert(source: str | Path, out: str | Path) -> Path:
+    """A run becomes a Hugging Face folder, and any other folder is taken for one and becomes a run."""
+    is_run = (Path(source) / "recipe.toml").exists() or not Path(source).exists()
+    return export_folder(source, out) if is_run else import_folder(source, out)
+
+
+# ---- from there ------------------------------------------------------------------------------------------------
+
+
+def import_folder(source: str | Path, out: str | Path) -> Path:
+    """A run folder from a Hugging Face folder."""
+    source, out = Path(source), free(out)
+    theirs = _config(source)
+    family = _family(theirs.get("model_type"), source)
+    exchange = family.load()
+    tensors = _weights(source)
+    fields = _told(exchange.config_from, source / CONFIG, theirs)
+    kind = system(family.system).module().Config
+    tokenizer = _tokenizer(source, theirs, _told(theirs.__getitem__, source / CONFIG, "vocab_size"))
+    roles = {"begin": tokenizer.roles.get("cls", tokenizer.begin), "end": tokenizer.roles.get("sep", tokenizer.eos)}
+    roles |= {"mask": tokenizer.roles["mask"]} if "mask" in tokenizer.roles else {}
+    config = kind(**fields | {role: roles[role] for role in roles.keys() & fields_of(kind)})
+    recipe = _recipe(family.system, config, tokenizer, source)
+    weights = _told(exchange.weights_from, source, tensors, config)
+    network = build(recipe, tokenizer)
+    _check(weights, network.state_dict(), source)
+    _check_all_taken(tensors, exchange.weights_to(weights, config), source)
+    abilities = list(system(family.system).abilities)
+    facts = {"format": FORMAT, "lexigraph": __version__, "system": family.system, "from": str(source)}
+    with replacing(out) as temporary:
+        temporary.mkdir()
+        run = Run(temporary)
+        run.write("recipe.toml", recipe.toml())
+        tokenizer.save(temporary / "tokenizer.json")
+        _save(weights, temporary / "model.safetensors")
+        np.save(temporary / "unigrams.npy", np.zeros(len(tokenizer), np.int64))  # what it was trained on is not known
+        run.write("results.json", {"system": family.system, "steps": 0, "seed": 0, "scores": {}})
+        run.write("config.json", facts | {"abilities": abilities})
+    return out
+
+
+def _config(source: Path) -> dict[str, Any]:
+    if not source.is_dir():
+        raise LexigraphError(f"There is no folder {source}.")
+    if not (source / CONFIG).exists():
+        raise LexigraphError(f"{source} is incomplete: {CONFIG} is missing. Was it copied whole?")
+    return _json(source / CONFIG)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LexigraphError(f"{path} is damaged or not JSON: {error}.") from None
+    if not isinstance(content, dict):
+        raise LexigraphError(f"{path} is damaged: it holds no table of settings.")
+    return content
+
+
+def _family(model_type: Any, source: Path) -> Family:
+    if model_type not in FAMILIES:
+        raise LexigraphError(
+            f"{source} holds a model of type {model_type!r}, which is not supported; supported are: "
+            f"{', '.join(FAMILIES)}."
+        )
+    return FAMILIES[model_type]
+
+
+def _told(translate: Callable[..., Value], where: Path, *arguments: Any) -> Value:
+    """What a family's function makes of settings or weights; what it misses becomes a sentence."""
+    try:
+        return translate(*arguments)
+    except KeyError as missing:
+        raise LexigraphError(f"{where} lacks {missing.args[0]}: it is incomplete, or of another kind.") from None
+
+
+def _weights(source: Path) -> Tensors:
+    """All tensors, from one file or several."""
+    if (source / WEIGHTS).exists():
+        return read_tensors(source / WEIGHTS)
+    if (source / INDEX).exists():
+        places = _json(source / INDEX).get("weight_map", {})
+        files = sorted(set(places.values()))
+        if missing := [name for name in files if not (source / name).is_file()]:
+            raise LexigraphError(
+                f"{source} is incomplete: {len(missing)} of {len(files)} files of weights are missing, as "
+                f"{missing[0]}. Was it copied whole?"
+            )
+        tensors = {name: tensor for file in files for name, tensor in read_tensors(source / file).items()}
+        if lost := sorted(places.keys() - tensors.keys()):
+            raise LexigraphError(f"{source}: {places[lost[0]]} lacks {lost[0]}, which {INDEX} says it has.")
+        return tensors
+    if pickled := [name for name in PICKLED if (source / name).exists()]:
+        raise LexigraphError(
+            f"{source} has its weights as {pickled[0]} only, and such a file can run any program when it is read. "
+            f"Lexigraph reads safetensors: have transformers write {WEIGHTS}, with model.save_pretrained(folder)."
+        )
+    raise LexigraphError(f"{source} is incomplete: there is neither {WEIGHTS} nor {INDEX}. Was it copied whole?")
+
+
+def _tokenizer(source: Path, theirs: dict[str, Any], size: int) -> Tokenizer:
+    """Their tokenizer, or ours if the folder was written by Lexigraph."""
+    path = source / TOKENIZER
+    if not path.exists():
+        if slow := [name for name in SLOW if (source / name).exists()]:
+            raise LexigraphError(
+                f"{source} has its tokenizer as {slow[0]} only: have transformers write {TOKENIZER}, with "
+                "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
+            )
+        raise LexigraphError(f"{source} is incomplete: {TOKENIZER} is missing. Was it copied whole?")
+    content = _json(path)
+    if "lexigraph" in content.get("model", {}):
+        ours = Tokenizer.load(path)
+        if len(ours) != size:
+            raise LexigraphError(
+                f"{path} has {len(ours)} tokens, the model {size} embeddings: they do not belong together."
+            )
+        return ours
+    try:
+        return Tokenizer.imported(content, _names(source, theirs, content), size)
+    except LexigraphError as error:
+        raise LexigraphError(f"{source}: {error}") from None
+    except Exception as error:  # Hugging Face raises bare Exception for whatever it cannot read
+        raise LexigraphError(f"{path} is damaged or of a kind that is not known: {error}.") from None
+
+
+def _names(source: Path, theirs: dict[str, Any], content: dict[str, Any]) -> dict[str, str]:
+    """The special tokens by what they are for: as the tokenizer's files name them, or by ids of the config."""
+    said: dict[str, Any] = {}
+    for file in (SPECIAL, SETTINGS):
+        if (source / file).exists():
+            said |= {key: value for key, value in _json(source / file).items() if value}
+    texts = {key: value["content"] if isinstance(value, dict) else value for key, value in said.items()
+             if key.endswith("_token") and isinstance(value, dict | str)}  # fmt: skip
+    vocabulary = {token["id"]: token["content"] for token in content.get("added_tokens", [])}
+    for key in ("pad_token", "eos_token", "bos_token"):
+        number = theirs.get(f"{key}_id")
+        if key not in texts and isinstance(number, int) and number in vocabulary:
+            texts[key] = vocabulary[number]
+    found = {role: next((texts[key] for key in keys if key in texts), None) for role, keys in ROLES.items()}
+    return {role: name for role, name in found.items() if name}
+
+
+def fields_of(kind: type) -> set[str]:
+    """The names of a dataclass's fields."""
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def _recipe(name: str, config: Any, tokenizer: Tokenizer, source: Path) -> Recipe:
+    """A recipe that says what the model is; how to train it further is as the shipped recipe says."""
+    usual = recipes.read(name)
+    return dataclasses.replace(
+        usual,
+        about=f"imported from {source.resolve().name}",
+        data=dataclasses.replace(usual.data, train="", window=0, clean=(), rare=(), max_words=()),
+        tokenizer=recipes.Tokenizer(kind=tokenizer.kind, size=len(tokenizer)),  # type: ignore[arg-type]
+        model=config,
+        objective=type(usual.objective)(),
+        expected=recipes.Expected(),
+    )
+
+
+def _check(weights: Tensors, wanted: Mapping[str, Tensor], source: Path) -> None:
+    """The weights must be those of the network, all of them and no others."""
+    if missing := sorted(wanted.keys() - weights.keys()):
+        raise LexigraphError(f"{source} lacks weights: {_some(missing)} (as Lexigraph names them).")
+    if foreign := sorted(weights.keys() - wanted.keys()):
+        raise LexigraphError(f"{source} holds weights that have no place in this model: {_some(foreign)}.")
+    for name, tensor in wanted.items():
+        if weights[name].shape != tensor.shape:
+            raise LexigraphError(
+                f"{source}: {name} has the shape {tuple(weights[name].shape)}, and by {CONFIG} it must have "
+                f"{tuple(tensor.shape)}."
+            )
+
+
+def _check_all_taken(tensors: Tensors, back: Tensors, source: Path) -> None:
+    """Nothing of the file may be lost without a word, but for what is computed, or there twice."""
+    prefixes = {name.split(".", 1)[0] + "." for name in back} | {""}
+    taken = {name.removeprefix(prefix) for name in back for prefix in prefixes}
+    left = [name for name in tensors if name not in taken and not name.endswith(COMPUTED)]
+    left = [name for name in left if not any(_same(tensors[name], other) for other in back.values())]
+    if left:
+        raise LexigraphError(f"{source} holds weights that have no place in this model: {_some(sorted(left))}.")
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.equal(one.to(other.dtype), other)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+# ---- to there --------------------------------------------------------------------------------------------------
+
+
+def export_folder(run: str | Path, out: str | Path) -> Path:
+    """A Hugging Face folder from a run folder."""
+    opened, out = Run.open(run), free(out)
+    recipe = opened.recipe()
+    tokenizer = Tokenizer.load(opened.path / "tokenizer.json")
+    exchange, config = _written(recipe, len(tokenizer))
+    config |= {"pad_token_id": tokenizer.pad, "eos_token_id": tokenizer.eos, "bos_token_id": tokenizer.begin}
+    weights = expanded(read_tensors(opened.path / "model.safetensors"))
+    _check(weights, build(recipe, tokenizer).state_dict(), opened.path)
+    theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model)
+    names = _special_names(tokenizer, recipe.model)
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
+                "model_max_length": recipe.model.context, "split_special_tokens": True}  # fmt: skip
+    with replacing(out) as temporary:
+        temporary.mkdir()
+        for name, content in {
+            CONFIG: config | {"dtype": "float32"},
+            TOKENIZER: _tokenizer_content(tokenizer),
+            SETTINGS: settings | names,
+            SPECIAL: names,
+        }.items():
+            text = json.dumps(content, indent=None if name == TOKENIZER else 2, ensure_ascii=False)
+            (temporary / name).write_text(text + "\n", encoding="utf-8")
+        _save(theirs, temporary / WEIGHTS)
+    return out
+
+
+def _written(recipe: Recipe, vocabulary: int) -> tuple[Any, dict[str, Any]]:
+    """The family that can hold this model, and its config.json."""
+    modules = [family.load() for family in FAMILIES.values() if family.system == recipe.system]
+    if not modules:
+        systems = ", ".join(dict.fromkeys(family.system for family in FAMILIES.values()))
+        raise LexigraphError(f"A {recipe.system} model has no form in transformers; these have: {systems}.")
+    errors = []
+    for exchange in modules:
+        try:
+            return exchange, exchange.config_to(recipe.model, vocabulary)
+        except LexigraphError as error:
+            errors.append(str(error))
+    raise LexigraphError(" ".join(errors))
+
+
+def _special_names(tokenizer: Tokenizer, config: Any) -> dict[str, Any]:
+    """Their names for our special tokens."""
+    ids: dict[str, int] = {role: i for role, i in tokenizer.roles.items() if role != "begin"}
+    ids["bos"] = tokenizer.begin
+    for role, key in {"mask": "mask", "cls": "begin", "sep": "end"}.items():
+        if hasattr(config, key):
+            ids[role] = getattr(config, key)
+    names = {f"{role}_token": tokenizer.token_of(i) for role, i in ids.items()}
+    others = [name for name in tokenizer.special if name not in names.values() and not name.startswith("<unused-")]
+    return names | ({"additional_special_tokens": others} if others else {})
+
+
+def _tokenizer_content(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The tokenizer's file as theirs: special tokens are announced, as their reader wants them."""
+    content = tokenizer.content
+    if tokenizer.kind == IMPORTED:
+        return {**content, "model": {key: value for key, value in content["model"].items() if key != "lexigraph"}}
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {**content, "added_tokens": [{"id": i, "content": name, **plain} for name, i in tokenizer.special.items()]}
+
+
+# ---- both ------------------------------------------------------------------------------------------------------
+
+
+def free(out: str | Path) -> Path:
+    """Where a folder is to go, if it can: nothing is ever overwritten."""
+    path = Path(out)
+    if path.exists():
+        raise LexigraphError(f"{path} exists already: choose another name.")
+    if not path.parent.is_dir():
+        raise LexigraphError(f"There is no folder {path.parent} for {path.name}.")
+    return path
+
+
+def _save(tensors: Tensors, path: Path) -> None:
+    whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    write_tensors(whole, path, {"format": "pt"})
