@@ -60,12 +60,13 @@ SYSTEMS: dict[str, System] = {
     "gpt": System("lexigraph.models.gpt:GPT", LANGUAGE_MODEL),
     "lstm-lm": System("lexigraph.models.lstm_lm:LSTMLanguageModel", LANGUAGE_MODEL),
     "nplm": System("lexigraph.models.nplm:NPLM", LANGUAGE_MODEL),
+    "xlnet": System("lexigraph.models.xlnet:XLNet", LANGUAGE_MODEL, task="masked"),
     "bert": System("lexigraph.models.bert:BERT", ENCODER, task="masked", exempt=SEES_ALL),
     "electra": System("lexigraph.models.electra:ELECTRA", ENCODER, task="masked", exempt=SEES_ALL),
-    "lstm-autoencoder": System(
     "transformer": System("lexigraph.models.transformer:Transformer", TRANSLATOR, task="translation"),
     "bart": System("lexigraph.models.bart:BART", TRANSLATOR, task="translation"),
     "t5": System("lexigraph.models.t5:T5", TRANSLATOR, task="translation"),
+    "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         AUTOENCODER,
         task="reconstruction",
