@@ -53,18 +53,19 @@ def measure(network: Any, shard: Shard, recipe: Recipe, device: torch.device, li
     for step in range(plan.epoch_steps):
         prepared = network.prepare({"text": shard.take(plan.batch(step))})
         batch = prepared.to(device)
-        found, carry = network.loss(batch, None if plan.fresh(step) else carry)
+        known = None if plan.fresh(step) else carry
+        found, carry = network.loss(batch, known)
         for name, term in found.items():
             before = terms.get(name, Term(torch.zeros_like(term.total), 0.0))
             terms[name] = Term(before.total + term.total, before.count + term.count, term.weight)
-        for name, sums in _sums(network, batch, found).items():
+        for name, sums in _sums(network, batch, found, known).items():
             rows[name].append(sums.cpu().double().numpy())
         targets = prepared["targets"].numpy()
         wanted += np.bincount(targets[targets != IGNORE], minlength=len(wanted))
     return Measured({name: np.concatenate(parts) for name, parts in rows.items()}, wanted, float(value(terms)))
 
 
-def _sums(network: Any, batch: Batch, terms: dict[str, Term]) -> dict[str, Tensor]:
+def _sums(network: Any, batch: Batch, terms: dict[str, Term], carry: Carry | None) -> dict[str, Tensor]:
     """The scores of every row, not yet divided."""
     targets, lengths = batch["targets"], batch.tensors.get("lengths")
     guesses = {"loss": terms["generator"]} if "generator" in terms else terms
@@ -72,6 +73,8 @@ def _sums(network: Any, batch: Batch, terms: dict[str, Term]) -> dict[str, Tenso
     if hasattr(network, "masked_logits"):
         logits = network.masked_logits(batch["inputs"], lengths, batch["places"], batch.tensors.get("segments"))
         sums["right"] = (logits.argmax(2) == targets).sum(1)
+    if hasattr(network, "target_logits"):  # of a network that predicts in some order, and may remember
+        sums["right"] = (network.target_logits(batch, carry).argmax(2) == targets).sum(1)
     if hasattr(network, "replace"):
         ids, replaced = network.replace(batch)
         logits = network(ids, lengths).float()

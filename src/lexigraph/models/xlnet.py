@@ -178,7 +178,7 @@ class XLNet(nn.Module):
 
     def prepare(self, examples: dict[str, Any]) -> Batch:
         """A batch from token sequences. The first token of each is given; an order of the others is drawn."""
-        rows = examples["text"]
+        rows = [np.asarray(row, np.int64) for row in examples["text"]]
         seeds = examples["seeds"] if "seeds" in examples else seeds_of_content(rows)
         randoms = (np.random.default_rng(int(seed)) for seed in seeds)
         return self._batch(rows, [self._ranks(row[1:], random) for row, random in zip(rows, randoms, strict=True)])
@@ -194,7 +194,7 @@ class XLNet(nn.Module):
         return self._batch(rows, [np.arange(1, len(row)) for row in rows])
 
     def _batch(self, rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]) -> Batch:
-        longest, most = max(map(len, rows)), max(int((row > 0).sum()) for row in ranks)
+        longest, most = max(map(len, rows)), max(1, *(int((row > 0).sum()) for row in ranks))
         ids = np.full((len(rows), longest), self.pad, np.int64)
         rank = np.full((len(rows), longest), FAR, np.int64)
         places, targets = np.zeros((len(rows), most), np.int64), np.full((len(rows), most), IGNORE, np.int64)
@@ -208,15 +208,20 @@ class XLNet(nn.Module):
         return Batch(tensors, {"loss": float((targets != IGNORE).sum())})
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
-        query_ranks = (
-            batch["ranks"].gather(1, batch["places"]).clamp(min=1)
-        )  # 0: no target, but it must see something
-        # that all is of one segment changes nothing, but gives every weight its part in the loss
-        segments = torch.zeros_like(batch["ids"]) if self.config.segments else None
-        hidden, carry = self.predict(batch["ids"], batch["ranks"], batch["places"], query_ranks, carry, segments)
+        hidden, carry = self._queries(batch, carry)
         smoothing = self.objective.label_smoothing
         table = self.embedding.weight
         return next_token_terms(hidden, table, batch, bias=self.bias, smoothing=smoothing, pad=self.pad), carry
+
+    def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B P V"]:
+        """Logits at the predicted places of a batch."""
+        return self.logits(self._queries(batch, carry)[0])
+
+    def _queries(self, batch: Batch, carry: Carry | None) -> tuple[Float[Tensor, "B P d"], Carry | None]:
+        query_ranks = batch["ranks"].gather(1, batch["places"]).clamp(min=1)  # 0: padding, which must see something
+        # that all is of one segment changes nothing, but gives every weight its part in the loss
+        segments = torch.zeros_like(batch["ids"]) if self.config.segments else None
+        return self.predict(batch["ids"], batch["ranks"], batch["places"], query_ranks, carry, segments)
 
     # ---- decoding, in the order of the text --------------------------------------------------------------
 
