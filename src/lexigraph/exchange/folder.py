@@ -13,7 +13,9 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import re
 from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -69,6 +71,7 @@ ROLES = {  # of our tokens: which of theirs serve, the first that there is
     "sep": ("sep_token",),
     "mask": ("mask_token",),
 }
+SENTINEL = re.compile(r"<(?:extra_id_)?(\d+)>")  # what stands for missing spans in T5, theirs and ours
 COMPUTED = ("position_ids", "token_type_ids", "attn.bias", "attention.bias", "masked_bias", "inv_freq")  # no weights
 
 
@@ -88,14 +91,13 @@ def import_folder(source: str | Path, out: str | Path) -> Path:
     family = _family(theirs.get("model_type"), source)
     exchange = family.load()
     tensors = _weights(source)
-    fields = _told(exchange.config_from, source / CONFIG, theirs)
+    more = {"weights": tensors.keys()} if "weights" in signature(exchange.config_from).parameters else {}
+    fields = _told(lambda: exchange.config_from(theirs, **more), source / CONFIG)
     kind = system(family.system).module().Config
-    tokenizer = _tokenizer(source, theirs, _told(theirs.__getitem__, source / CONFIG, "vocab_size"))
-    roles = {"begin": tokenizer.roles.get("cls", tokenizer.begin), "end": tokenizer.roles.get("sep", tokenizer.eos)}
-    roles |= {"mask": tokenizer.roles["mask"]} if "mask" in tokenizer.roles else {}
-    config = kind(**fields | {role: roles[role] for role in roles.keys() & fields_of(kind)})
+    tokenizer = _tokenizer(source, theirs, _told(lambda: theirs["vocab_size"], source / CONFIG))
+    config = kind(**fields | _roles(tokenizer, kind))
     recipe = _recipe(family.system, config, tokenizer, source)
-    weights = _told(exchange.weights_from, source, tensors, config)
+    weights = _told(lambda: exchange.weights_from(tensors, config), source)
     network = build(recipe, tokenizer)
     _check(weights, network.state_dict(), source)
     _check_all_taken(tensors, exchange.weights_to(weights, config), source)
@@ -140,10 +142,10 @@ def _family(model_type: Any, source: Path) -> Family:
     return FAMILIES[model_type]
 
 
-def _told(translate: Callable[..., Value], where: Path, *arguments: Any) -> Value:
+def _told(translate: Callable[[], Value], where: Path) -> Value:
     """What a family's function makes of settings or weights; what it misses becomes a sentence."""
     try:
-        return translate(*arguments)
+        return translate()
     except KeyError as missing:
         raise LexigraphError(f"{where} lacks {missing.args[0]}: it is incomplete, or of another kind.") from None
 
@@ -189,6 +191,8 @@ def _tokenizer(source: Path, theirs: dict[str, Any], size: int) -> Tokenizer:
             raise LexigraphError(
                 f"{path} has {len(ours)} tokens, the model {size} embeddings: they do not belong together."
             )
+        named = _names(source, theirs, content)
+        ours.roles |= {role: ours.special[named[role]] for role in ("cls", "sep", "mask") if role in named}
         return ours
     try:
         return Tokenizer.imported(content, _names(source, theirs, content), size)
@@ -215,9 +219,19 @@ def _names(source: Path, theirs: dict[str, Any], content: dict[str, Any]) -> dic
     return {role: name for role, name in found.items() if name}
 
 
-def fields_of(kind: type) -> set[str]:
-    """The names of a dataclass's fields."""
-    return {field.name for field in dataclasses.fields(kind)}
+def _roles(tokenizer: Tokenizer, kind: type) -> dict[str, int]:
+    """The special tokens that a Config asks for, as the tokenizer has them."""
+    ids = {role: tokenizer.roles[name] for role, name in {"begin": "cls", "end": "sep", "mask": "mask"}.items()
+           if name in tokenizer.roles}  # fmt: skip
+    if tokenizer.begin != tokenizer.eos:
+        ids.setdefault("begin", tokenizer.begin)
+    ids.setdefault("end", tokenizer.eos)
+    numbered = {int(found[1]): i for name, i in tokenizer.special.items() if (found := SENTINEL.fullmatch(name))}
+    if {0, 1} <= numbered.keys():
+        first, step = numbered[0], numbered[1] - numbered[0]
+        count = next(n for n in range(len(numbered) + 1) if numbered.get(n) != first + n * step)
+        ids |= {"first_sentinel": first, "sentinel_step": step, "sentinels": count}
+    return {role: ids[role] for role in ids.keys() & {field.name for field in dataclasses.fields(kind)}}
 
 
 def _recipe(name: str, config: Any, tokenizer: Tokenizer, source: Path) -> Recipe:
@@ -316,7 +330,7 @@ def _special_names(tokenizer: Tokenizer, config: Any) -> dict[str, Any]:
     ids: dict[str, int] = {role: i for role, i in tokenizer.roles.items() if role != "begin"}
     ids["bos"] = tokenizer.begin
     for role, key in {"mask": "mask", "cls": "begin", "sep": "end"}.items():
-        if hasattr(config, key):
+        if getattr(config, key, -1) >= 0:
             ids[role] = getattr(config, key)
     names = {f"{role}_token": tokenizer.token_of(i) for role, i in ids.items()}
     others = [name for name in tokenizer.special if name not in names.values() and not name.startswith("<unused-")]
