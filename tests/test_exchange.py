@@ -206,6 +206,41 @@ def test_an_imported_gpt2_scores_and_writes_as_theirs(tmp_path: Path) -> None:
     assert np.isfinite(scores["nll"]["value"])
 
 
+@pytest.mark.parametrize("name", ["bart", "t5"])
+def test_an_imported_translator_writes_as_theirs(name: str, tmp_path: Path) -> None:
+    source, theirs, tokenizer = saved(tmp_path / "theirs", name)
+    model = lexigraph.load(import_folder(source, tmp_path / "run"))
+    row = tokenizer("she laughed", add_special_tokens=False)["input_ids"]
+    begin = [tokenizer.bos_token_id] if name == "bart" else []
+    ids = torch.tensor([[*begin, *row, tokenizer.eos_token_id]])
+    asked = {"suppress_tokens": [i for i in model._banned if i not in begin]}  # what ours never writes
+    asked |= {"forced_bos_token_id": begin[0]} if begin else {}  # as published ones do
+    written = theirs.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=8, do_sample=False, **asked)
+    written = written[0].tolist()
+    found = model.translations([np.array(row)], beam=1)[0][0]
+    start = [theirs.config.decoder_start_token_id, *begin]
+    assert written[: len(start)] == start
+    ours = [*found.tokens, tokenizer.eos_token_id]
+    wanted = written[len(start) :]
+    assert len(wanted) > 3
+    assert ours[: len(wanted)] == wanted
+
+
+@pytest.mark.parametrize("name", ["bert", "electra"])
+def test_an_imported_encoder_fills_as_theirs(name: str, tmp_path: Path) -> None:
+    source, theirs, tokenizer = saved(tmp_path / "theirs", name)
+    model = lexigraph.load(import_folder(source, tmp_path / "run"))
+    ids = torch.tensor([tokenizer("she [MASK] .")["input_ids"]])
+    with torch.no_grad():
+        log_p = theirs(ids).logits[0, 2].log_softmax(0)
+    log_p[tokenizer.all_special_ids] = -torch.inf
+    best = log_p.topk(3)
+    for text in ("she <mask> .", "she [MASK] ."):
+        found = model.fill(text, k=3)
+        assert [each.probability for each in found] == pytest.approx(best.values.exp().tolist(), rel=1e-4)
+        assert [each.tokens[0] for each in found] == [tokenizer.decode([i]).strip() for i in best.indices.tolist()]
+
+
 def test_an_imported_model_can_be_trained_further(tmp_path: Path) -> None:
     source, _, _ = saved(tmp_path / "theirs", "gpt2")
     import_folder(source, tmp_path / "run")
