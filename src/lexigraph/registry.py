@@ -60,7 +60,7 @@ SYSTEMS: dict[str, System] = {
     "gpt": System("lexigraph.models.gpt:GPT", LANGUAGE_MODEL),
     "lstm-lm": System("lexigraph.models.lstm_lm:LSTMLanguageModel", LANGUAGE_MODEL),
     "nplm": System("lexigraph.models.nplm:NPLM", LANGUAGE_MODEL),
-    "xlnet": System("lexigraph.models.xlnet:XLNet", LANGUAGE_MODEL, task="masked"),
+    "xlnet": System("lexigraph.models.xlnet:XLNet", (*LANGUAGE_MODEL, "fill"), task="masked"),
     "bert": System("lexigraph.models.bert:BERT", ENCODER, task="masked", exempt=SEES_ALL),
     "electra": System("lexigraph.models.electra:ELECTRA", ENCODER, task="masked", exempt=SEES_ALL),
     "transformer": System("lexigraph.models.transformer:Transformer", TRANSLATOR, task="translation"),

@@ -63,6 +63,25 @@ def test_a_prediction_moves_with_what_is_known_and_with_nothing_else():
 
 
 @torch.no_grad()
+def test_a_gap_is_filled_from_both_sides_and_not_from_other_gaps():
+    made = network()
+    ids = random_ids(1, 7)
+    ids[0, [2, 5]] = made.config.mask
+    gaps = torch.tensor([[2, 5]])
+    before = made.masked_logits(ids, None, gaps)
+    for place in (0, 1, 3, 4, 6):
+        changed = ids.clone()
+        changed[0, place] = 3 + (ids[0, place] - 2) % 20
+        assert ((made.masked_logits(changed, None, gaps) - before).abs().amax(2) > 1e-9).all(), place
+    for gap, other in ((2, 5), (5, 2)):  # alone, as the last of an order in which the other gap comes later
+        ranks = torch.zeros_like(ids).index_fill(1, torch.tensor([gap]), 1).index_fill(1, torch.tensor([other]), 2)
+        alone = made.logits(made.predict(ids, ranks, torch.tensor([[gap]]), torch.tensor([[1]]))[0])
+        assert torch.allclose(alone[0, 0], before[0, gaps[0].tolist().index(gap)], atol=1e-12)
+    padded = torch.nn.functional.pad(ids, (0, 3), value=9)
+    assert torch.allclose(made.masked_logits(padded, torch.tensor([7]), gaps), before, atol=1e-12)
+
+
+@torch.no_grad()
 def test_windows_that_remember_all_are_one_long_window():
     made = network(memory=40)
     rows = random_ids(2, 31).numpy()

@@ -70,11 +70,11 @@ def _sums(network: Any, batch: Batch, terms: dict[str, Term], carry: Carry | Non
     targets, lengths = batch["targets"], batch.tensors.get("lengths")
     guesses = {"loss": terms["generator"]} if "generator" in terms else terms
     sums = {"nll": token_nll(guesses).sum(1), "hidden": (targets != IGNORE).sum(1)}
-    if hasattr(network, "masked_logits"):
-        logits = network.masked_logits(batch["inputs"], lengths, batch["places"], batch.tensors.get("segments"))
-        sums["right"] = (logits.argmax(2) == targets).sum(1)
     if hasattr(network, "target_logits"):  # of a network that predicts in some order, and may remember
         sums["right"] = (network.target_logits(batch, carry).argmax(2) == targets).sum(1)
+    elif hasattr(network, "masked_logits"):
+        logits = network.masked_logits(batch["inputs"], lengths, batch["places"], batch.tensors.get("segments"))
+        sums["right"] = (logits.argmax(2) == targets).sum(1)
     if hasattr(network, "replace"):
         ids, replaced = network.replace(batch)
         logits = network(ids, lengths).float()

@@ -13,7 +13,8 @@ same weights; each place has a rank, the step of the order at which it becomes k
 
 Only the last places of the order are predicted; those before have rank 0 and see each other both ways. Contents of
 the windows before (`memory` places of them, without gradient) are seen by all. Read in the order of the text, it is a
-language model like others: rank i for place i, and a query one place behind the end for the next token.
+language model like others: rank i for place i, and a query one place behind the end for the next token. And a gap is
+filled by a query that sees all other tokens.
 
 Shapes: B batch, T time, P predicted places, M places of memory, d width, H heads, D = d / H, V vocabulary, L layers,
 R rows of a search.
@@ -55,6 +56,9 @@ class Config:
     dropout: float = 0.0
     segments: bool = False  # whether it can be told which tokens are of another segment
     eps: float = 1e-12  # in norms
+    mask: int = 0  # what stands in a gap that is to be filled: no place ever looks at it
+    begin: int = 2  # what a text with gaps begins with,
+    end: int = 2  # and ends with
 
 
 @dataclass(frozen=True)
@@ -216,6 +220,20 @@ class XLNet(nn.Module):
     def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B P V"]:
         """Logits at the predicted places of a batch."""
         return self.logits(self._queries(batch, carry)[0])
+
+    def masked_logits(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None,
+        places: Int[Tensor, "B K"],
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B K V"]:
+        """Logits at gaps, each filled from all that is known: no gap sees another one."""
+        hidden = ids == self.config.mask
+        if lengths is not None:
+            hidden |= torch.arange(ids.shape[1], device=ids.device) >= lengths[:, None]
+        ranks = torch.where(hidden, FAR, 0)
+        return self.logits(self.predict(ids, ranks, places, torch.ones_like(places), None, segments)[0])
 
     def _queries(self, batch: Batch, carry: Carry | None) -> tuple[Float[Tensor, "B P d"], Carry | None]:
         query_ranks = batch["ranks"].gather(1, batch["places"]).clamp(min=1)  # 0: padding, which must see something
