@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from lexigraph.nn.linear import LARGE, Linear
+from lexigraph.nn.linear import LARGE, Linear, quantise
 
 
 def test_the_product_follows_the_weight():
@@ -16,3 +16,29 @@ def test_the_product_follows_the_weight():
             layer.weight.add_(change)
         with torch.inference_mode():
             assert torch.allclose(layer(x), F.linear(x, layer.weight, layer.bias), atol=1e-4)
+
+
+def test_products_in_eight_bits_are_near_and_follow_the_weight():
+    torch.manual_seed(0)
+    layer, x = Linear(512, LARGE // 512), torch.randn(3, 512)
+    layer.weight.data[0] *= 100  # each row has a scale of its own: a large one does not drown the others
+    assert quantise(layer) == 1
+    for change in (0.0, 0.1):
+        with torch.no_grad():
+            layer.weight.add_(change)
+            layer.bias.add_(change)
+        with torch.inference_mode():
+            exact = F.linear(x, layer.weight, layer.bias)
+            error = (layer(x) - exact).abs().amax(0) / exact.abs().amax(0)
+            assert 0 < float(error.mean()) < 0.03
+            assert float(error[0]) < 0.03
+    with torch.no_grad():  # training and its validation multiply as ever
+        assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
+
+
+def test_small_matrices_and_other_networks_keep_their_numbers():
+    small, other = Linear(8, 8), Linear(512, LARGE // 512)
+    assert quantise(small) == 0
+    x = torch.randn(2, 512)
+    with torch.inference_mode():
+        assert torch.allclose(other(x), F.linear(x, other.weight, other.bias), atol=1e-4)

@@ -1,12 +1,17 @@
-"""y = x Wᵀ + b, for decoding on the CPU from weights that are laid out for it.
+"""y = x Wᵀ + b, for decoding on the CPU from weights that are laid out for it, or in 8 bits.
 
 A search multiplies a few rows with every weight of the model, once per token, so that its time is the time to
 read the weights. oneDNN reads them up to three times as fast from a blocked layout of its own. That copy is made
 on first use in inference mode, which is where searches run, and made anew when the weight has changed (by anything
 that torch counts as a change: an optimizer, `copy_`, loading; not by writing into `weight.data`).
+
+In 8 bits (`quantise`), each row of W has a scale of its own, W = diag(s) W8, and x is rounded to 8 bits as it
+comes, by its range: integers are multiplied, four times as many at once. The weights themselves stay as they are.
 """
 
 from __future__ import annotations
+
+import warnings
 
 import torch
 from jaxtyping import Float
@@ -14,15 +19,21 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from lexigraph.errors import LexigraphError
+
 LARGE = 1 << 17  # weights; below, what oneDNN takes to begin is more than it saves
 ROWS = 32  # the number of rows to lay out for; the layout serves any other as well
 _blocked = WeakTensorKeyDictionary()  # weight → (its version, its copy); gone with the weight
+_packed = WeakTensorKeyDictionary()  # weights that are used in 8 bits → their version and their packed rows
+REDUCED = not torch.cpu._is_vnni_supported()  # without such instructions sums of 8-bit products overflow: 7 bits
 
 
 def linear(
     x: Float[Tensor, "*shape d"], weight: Float[Tensor, "k d"], bias: Float[Tensor, " k"] | None = None
 ) -> Float[Tensor, "*shape k"]:
     """x Wᵀ + b by the fastest way there is: as F.linear, but for rounding."""
+    if not torch.compiler.is_compiling() and torch.is_inference_mode_enabled() and _packed and weight in _packed:
+        return _by_integers(x, weight, bias)
     if not _blockable(x, weight):
         return F.linear(x, weight, bias)
     version = (weight._version, weight.data_ptr())
@@ -31,6 +42,29 @@ def linear(
         known = (version, torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS))
         _blocked[weight] = known
     return torch.ops.mkldnn._linear_pointwise(x, known[1], bias, "none", [], "")
+
+
+def quantise(network: nn.Module) -> int:
+    """Multiply with all large matrices of a network in 8 bits from now on; returns how many those are."""
+    if not hasattr(torch, "quantize_per_channel") or not torch.backends.quantized.supported_engines:
+        raise LexigraphError("This build of torch has no 8-bit products for the CPU.")
+    large = [p for p in network.parameters() if p.dim() == 2 and p.numel() >= LARGE and p.device.type == "cpu"]
+    for weight in large:
+        _packed[weight] = {}
+    return len(large)
+
+
+def _by_integers(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x Wᵀ + b with 8-bit weights, packed when they are first used."""
+    known, key = _packed[weight], (weight._version, None if bias is None else bias._version)
+    if known.get("key") != key:
+        scale = weight.detach().abs().amax(1).clamp(min=1e-12) / 127
+        zero = torch.zeros_like(scale, dtype=torch.long)
+        with warnings.catch_warnings():  # torch means to replace tensors of this kind one day
+            warnings.simplefilter("ignore", UserWarning)
+            rows = torch.quantize_per_channel(weight.detach(), scale.double(), zero, 0, torch.qint8)
+        known["key"], known["rows"] = key, torch.ops.quantized.linear_prepack(rows, bias)
+    return torch.ops.quantized.linear_dynamic(x, known["rows"], REDUCED)
 
 
 def _blockable(x: Tensor, weight: Tensor) -> bool:
