@@ -419,6 +419,11 @@ WRONG: dict[str, tuple[Callable[[Path], None], str]] = {
     "a missing tensor": (
         tensors(lambda w: w.pop("transformer.h.1.ln_1.bias")), "lacks transformer.h.1.ln_1.bias"),
     "a wrong shape": (settings(n_inner=48), r"feed_forward.* has the shape \(\d+.*\), and by config.json it must"),
+    "words for numbers": (settings(n_layer="two"), "config.json: model.layers must be a whole number, not 'two'"),
+    "a wrong number": (settings(n_head=0), r"config.json asks for what cannot be: model.heads must be at least 1"),
+    "a number in words": (settings(n_positions="32"), "config.json: model.context must be a whole number, not '32'"),
+    "heads that do not divide": (settings(n_head=3), r"model.dim = 16 must be a multiple of model.heads = 3"),
+    "no vocabulary": (settings(vocab_size=None), "does not say how many tokens there are"),
     "a layer too many": (settings(n_layer=1), "have no place in this model: transformer.h.1"),
     "a layer too few": (settings(n_layer=3), "lacks transformer.h.2"),
     "a tensor left over": (

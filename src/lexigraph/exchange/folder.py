@@ -25,7 +25,7 @@ from torch import Tensor
 
 from lexigraph import __version__
 from lexigraph import recipe as recipes
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Recipe
 from lexigraph.registry import system
 from lexigraph.run import FORMAT, Run, replacing
@@ -89,29 +89,26 @@ def import_folder(source: str | Path, out: str | Path) -> Path:
     source, out = Path(source), free(out)
     theirs = _config(source)
     family = _family(theirs.get("model_type"), source)
-    exchange = family.load()
-    tensors = _weights(source)
+    exchange, tensors = family.load(), _weights(source)
     more = {"weights": tensors.keys()} if "weights" in signature(exchange.config_from).parameters else {}
     fields = _told(lambda: exchange.config_from(theirs, **more), source / CONFIG)
+    tokenizer = _tokenizer(source, theirs)
     kind = system(family.system).module().Config
-    tokenizer = _tokenizer(source, theirs, _told(lambda: theirs["vocab_size"], source / CONFIG))
-    config = kind(**fields | _roles(tokenizer, kind))
-    recipe = _recipe(family.system, config, tokenizer, source)
-    weights = _told(lambda: exchange.weights_from(tensors, config), source)
-    network = build(recipe, tokenizer)
-    _check(weights, network.state_dict(), source)
-    _check_all_taken(tensors, exchange.weights_to(weights, config), source)
-    abilities = list(system(family.system).abilities)
+    config = _config_of(kind, fields | _roles(tokenizer, kind), source)
     facts = {"format": FORMAT, "lexigraph": __version__, "system": family.system, "from": str(source)}
     with replacing(out) as temporary:
         temporary.mkdir()
         run = Run(temporary)
-        run.write("recipe.toml", recipe.toml())
+        run.write("config.json", facts | {"abilities": list(system(family.system).abilities)})
+        run.write("recipe.toml", _recipe(family.system, config, tokenizer, source).toml())
+        recipe = _read_back(run, source)
+        weights = _told(lambda: exchange.weights_from(tensors, config), source)
+        _check(weights, build(recipe, tokenizer).state_dict(), source)
+        _check_all_taken(tensors, exchange.weights_to(weights, config), source)
         tokenizer.save(temporary / "tokenizer.json")
         _save(weights, temporary / "model.safetensors")
         np.save(temporary / "unigrams.npy", np.zeros(len(tokenizer), np.int64))  # what it was trained on is not known
         run.write("results.json", {"system": family.system, "steps": 0, "seed": 0, "scores": {}})
-        run.write("config.json", facts | {"abilities": abilities})
     return out
 
 
@@ -143,11 +140,31 @@ def _family(model_type: Any, source: Path) -> Family:
 
 
 def _told(translate: Callable[[], Value], where: Path) -> Value:
-    """What a family's function makes of settings or weights; what it misses becomes a sentence."""
+    """What a family's function makes of settings or weights; what is wrong with them becomes a sentence."""
     try:
         return translate()
     except KeyError as missing:
         raise LexigraphError(f"{where} lacks {missing.args[0]}: it is incomplete, or of another kind.") from None
+    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise LexigraphError(f"{where} does not fit together: {reason}") from None
+
+
+def _config_of(kind: type, fields: dict[str, Any], source: Path) -> Any:
+    """The settings as our Config, their types checked."""
+    try:
+        return recipes.section(recipes.Source(str(source / CONFIG), ""), "model", kind, fields)
+    except UsageError as error:  # not what the user wrote, but what the file says
+        raise LexigraphError(str(error)) from None
+
+
+def _read_back(run: Run, source: Path) -> Recipe:
+    """The recipe as any reader of the run will have it: numbers that make no sense are found here."""
+    try:
+        return run.recipe()
+    except LexigraphError as error:
+        reason = str(error).rpartition("recipe.toml")[2].partition(": ")[2]
+        raise LexigraphError(f"{source / CONFIG} asks for what cannot be: {reason}") from None
 
 
 def _weights(source: Path) -> Tensors:
@@ -174,9 +191,11 @@ def _weights(source: Path) -> Tensors:
     raise LexigraphError(f"{source} is incomplete: there is neither {WEIGHTS} nor {INDEX}. Was it copied whole?")
 
 
-def _tokenizer(source: Path, theirs: dict[str, Any], size: int) -> Tokenizer:
+def _tokenizer(source: Path, theirs: dict[str, Any]) -> Tokenizer:
     """Their tokenizer, or ours if the folder was written by Lexigraph."""
-    path = source / TOKENIZER
+    path, size = source / TOKENIZER, theirs.get("vocab_size")
+    if not isinstance(size, int):
+        raise LexigraphError(f"{source / CONFIG} does not say how many tokens there are (vocab_size).")
     if not path.exists():
         if slow := [name for name in SLOW if (source / name).exists()]:
             raise LexigraphError(

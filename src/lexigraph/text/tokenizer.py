@@ -137,10 +137,9 @@ class Tokenizer:
         ones, so that nothing writes them.
         """
         content = {**content, "padding": None, "truncation": None}  # the model's business, and in its own way
-        known = {token["content"]: token["id"] for token in content["added_tokens"]}
         vocabulary = hf.Tokenizer.from_str(json.dumps(content)).get_vocab()
         roles = {role: vocabulary[name] for role, name in named.items() if name in vocabulary}
-        special = {token["content"]: known[token["content"]] for token in content["added_tokens"] if token["special"]}
+        special = {token["content"]: token["id"] for token in content.get("added_tokens", []) if token["special"]}
         special |= {name: vocabulary[name] for name in named.values() if name in vocabulary}
         if "eos" not in roles:
             raise LexigraphError("The tokenizer does not say which token ends a text (eos_token or sep_token).")
