@@ -408,6 +408,20 @@ def rank(
 
 
 @app.command(rich_help_panel="Abilities")
+def fill(
+    run: RunArgument,
+    texts: Texts = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="So many fillings of each text.")] = 5,
+    device: Device = "auto",
+) -> None:
+    """The most probable ways to fill the gaps of each text, written <mask>: probability, tokens, text."""
+    model = load_model(run, device)
+    for text in read_texts(texts):
+        for found in model.fill(text, k=k):
+            print(f"{found.probability:.4f}\t{' '.join(found.tokens)}\t{found.text}")
+
+
+@app.command(rich_help_panel="Abilities")
 def diagnose(
     run: RunArgument,
     texts: Texts = None,

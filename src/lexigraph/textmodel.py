@@ -286,17 +286,17 @@ class TextModel:
         self._require("fill")
         if k < 1:
             raise UsageError(f"k = {k} fillings were asked for: ask for at least one.")
-        network = self.network
+        network, special = self.network, set(self.tokenizer.special.values())
         rows, scores = torch.tensor([self._with_gaps(text)], device=self.device), torch.zeros(1, device=self.device)
         gaps = (rows[0] == network.config.mask).nonzero().flatten()
         for gap in gaps:
             with torch.inference_mode():
                 logits = network.masked_logits(rows, None, gap.expand(len(rows), 1))[:, 0]
             found = scores[:, None] + logits.float().log_softmax(1)
-            found = found[:, len(self.tokenizer.special) :]  # no word is among these
-            scores, best = found.flatten().topk(min(k, found.numel()))
+            found[:, sorted(special)] = -torch.inf
+            scores, best = found.flatten().topk(min(k, len(rows) * (found.shape[1] - len(special))))
             rows = rows[best // found.shape[1]]
-            rows[:, gap] = best % found.shape[1] + len(self.tokenizer.special)
+            rows[:, gap] = best % found.shape[1]
         texts = self.tokenizer.decode_batch(rows[:, 1:-1].cpu().numpy())
         tokens = [tuple(map(self._shown, row)) for row in rows[:, gaps].tolist()]
         return [Filling(*found) for found in zip(texts, tokens, scores.exp().tolist(), strict=True)]
@@ -304,6 +304,7 @@ class TextModel:
     def _with_gaps(self, text: str) -> list[int]:
         """The tokens of a text between boundaries, the mask token where a gap is marked."""
         config, kind = self.network.config, self.tokenizer.kind
+        takes_space = self.tokenizer.keeps_whitespace and kind != "char"  # a word's token, the one before the word
         names = {MASK} | {name for name, token in self.tokenizer.special.items() if token == config.mask}
         parts = re.split("|".join(map(re.escape, names)), text)
         if len(parts) == 1:
@@ -311,12 +312,12 @@ class TextModel:
         ids: list[int] = []
         for number, part in enumerate(parts):
             ids += [config.mask] * (number > 0)
-            if kind in ("bpe", "sentencepiece") and number < len(parts) - 1:
-                part = part.rstrip(" ")  # the space before a word is part of its token
+            if takes_space and number < len(parts) - 1:
+                part = part.rstrip(" ")
             if kind == "sentencepiece" and number:
                 part = part.removeprefix(" ")  # the tokenizer puts one there
             cleaned = (self._clean(part) or "") if self._clean else part
-            spaced = kind == "bpe" and number > 0 and part[:1] == " " and cleaned[:1].strip()
+            spaced = takes_space and number > 0 and part[:1] == " " and cleaned[:1].strip()  # cleaning took it
             ids += self._tokens([" " * bool(spaced) + cleaned])[0][0].tolist() if cleaned else []
         if len(ids) > self._longest:
             raise LexigraphError(

@@ -5,6 +5,7 @@ Which tokens begin, end and hide (Config's `begin`, `end` and `mask`) stands in 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -34,9 +35,13 @@ HEAD = {"head.dense": "cls.predictions.transform.dense", "head.norm": "cls.predi
 POOLER = {"pool": "bert.pooler.dense", "order": "cls.seq_relationship"}
 
 
-def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
-    """Our Config's fields, but for `begin`, `end` and `mask`."""
-    return shape_from(theirs, "BERT") | {"pooler": "BertForPreTraining" in (theirs.get("architectures") or ())}
+def config_from(theirs: dict[str, Any], weights: Collection[str] = ()) -> dict[str, Any]:
+    """Our Config's fields, but for `begin`, `end` and `mask`.
+
+    weights: the names in the file; the oldest models have a pooler that their config does not speak of.
+    """
+    pooler = "BertForPreTraining" in (theirs.get("architectures") or ()) or "cls.seq_relationship.weight" in weights
+    return shape_from(theirs, "BERT") | {"pooler": pooler}
 
 
 def config_to(config: Config, vocabulary: int) -> dict[str, Any]:

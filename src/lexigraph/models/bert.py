@@ -104,7 +104,7 @@ class BERT(nn.Module):
     def learn_vocabulary(self, tokenizer: Tokenizer) -> None:
         """Learn from the tokenizer where words begin and sentences end; it must have a token that hides others."""
         self.words = Words.of(tokenizer, self.config.mask)
-        self.special = max(self.special, len(tokenizer.special))
+        self.special = max(self.special, self.words.first)
 
     def forward(
         self,
@@ -276,26 +276,29 @@ class Words:
 
     begins: Bool[np.ndarray, " V"]  # a word begins here: what does not goes on with the one before
     stops: Bool[np.ndarray, " V"]  # a sentence ends here
+    first: int  # the first token that is not special
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, mask: int) -> Words:
         """Read from the pieces; refuses a tokenizer in which `mask` is a token like others."""
-        if mask not in tokenizer.special.values() or mask <= tokenizer.eos:
+        special = set(tokenizer.special.values())
+        if mask not in special or mask in (tokenizer.pad, tokenizer.unk, tokenizer.eos):
             raise UsageError(
-                f"Token {mask} (model.mask) is to hide others, but is no special token: "
+                f"Token {mask} (model.mask) is to hide others, but is no special token of its own: "
                 'set tokenizer.special = ["<mask>"].'
             )
         pieces = tokenizer.tokens(range(len(tokenizer)))
-        begins = [piece in tokenizer.special or _begins(piece, tokenizer.kind) for piece in pieces]
+        marked = any(piece.startswith("##") for piece in pieces)  # what goes on, not what begins
+        begins = [piece in tokenizer.special or _begins(piece, tokenizer.kind, marked) for piece in pieces]
         stops = ["\n" in piece or piece.rstrip()[-1:] in tuple(".!?") for piece in pieces]
-        return cls(np.array(begins), np.array(stops))
+        return cls(np.array(begins), np.array(stops), min(set(range(len(pieces))) - special))
 
 
-def _begins(piece: str, kind: str) -> bool:
+def _begins(piece: str, kind: str, marked: bool) -> bool:
     """Whether a word begins with this piece: it is a word, a symbol, or has the white space before it."""
     if kind == "word":
         return True
-    if kind == "wordpiece":
+    if kind == "wordpiece" or (marked and kind == "imported"):
         return not piece.startswith("##")
     lone_byte = r"\\x..|<0x..>"  # inside a character
     return not piece[:1].isalnum() and not re.match(lone_byte, piece)

@@ -115,7 +115,7 @@ class ELECTRA(nn.Module):
     def learn_vocabulary(self, tokenizer: Tokenizer) -> None:
         """Learn from the tokenizer where words begin; it must have a token that hides others."""
         self.words = Words.of(tokenizer, self.config.mask)
-        self.special = max(self.special, len(tokenizer.special))
+        self.special = max(self.special, self.words.first)
 
     def forward(
         self,
@@ -162,7 +162,8 @@ class ELECTRA(nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B K V"]:
         """The generator's logits of the tokens at some places only."""
-        return self.head.logits(at(self._guess(ids, lengths, segments), places), self.embedding.tokens.weight)
+        hidden = at(self._guess(ids, lengths, segments), places)
+        return self.head.logits(hidden, self.embedding.tokens.weight)
 
     # ---- training ----------------------------------------------------------------------------------------
 
