@@ -241,13 +241,22 @@ def test_an_imported_encoder_fills_as_theirs(name: str, tmp_path: Path) -> None:
         assert [each.tokens[0] for each in found] == [tokenizer.decode([i]).strip() for i in best.indices.tolist()]
 
 
-def test_an_imported_model_can_be_trained_further(tmp_path: Path) -> None:
-    source, _, _ = saved(tmp_path / "theirs", "gpt2")
+@pytest.mark.parametrize("name", ["gpt2", "bert", "xlnet", "bart", "t5"])
+def test_an_imported_model_can_be_trained_further(name: str, tmp_path: Path) -> None:
+    source, theirs, _ = saved(tmp_path / "theirs", name)
     import_folder(source, tmp_path / "run")
-    settings = {"train.steps": 3, "train.batch_tokens": 256, "train.tensorboard": False, "data.sentences": 300}
-    tuned = train("gpt", "grammar", tmp_path / "tuned", start=tmp_path / "run", set=settings, quiet=True)
+    settings = {"train.steps": 2, "train.batch_tokens": 512, "train.tensorboard": False, "data.sentences": 300}
+    settings |= {"data.unit": "line"}
+    recipe = FAMILIES[name].system
+    tuned = train(recipe, "grammar", tmp_path / "tuned", start=tmp_path / "run", set=settings, quiet=True)
     assert tuned.tokenizer.fingerprint == Tokenizer.load(tmp_path / "run").fingerprint
-    assert np.isfinite(tuned.score(["She laughed ."])[0])
+    ids = torch.arange(8)[None]
+    before, after = logits(theirs, name, ids, True), logits(tuned.network, name, ids, False)
+    assert after.isfinite().all()
+    assert not torch.allclose(after, before, atol=1e-5)  # it learned something,
+    assert (after - before).abs().max() < before.abs().max()  # and from where it was
+    again = export_folder(tmp_path / "tuned", tmp_path / "again")
+    assert_same(logits(auto(again), name, ids, True), after)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word", "wordpiece", "unigram", "sentencepiece", "char"])
