@@ -150,6 +150,7 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "model.context": (2, math.inf),
     "model.dropout": (0, 0.999),
     "model.inner": (0, math.inf),
+    "model.memory": (0, math.inf),
     "model.hidden": (1, math.inf),
     "model.embedding": (1, math.inf),
     "model.latent": (1, math.inf),
@@ -161,6 +162,8 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "objective.drop": (0, 0.999),
     "objective.word_dropout": (0, 0.999),
     "objective.free_bits": (0, math.inf),
+    "objective.longest": (1, math.inf),
+    "objective.forward": (0, 1),
 }
 SYSTEM_SECTIONS = {
     "model": "Config",

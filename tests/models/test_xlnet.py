@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from lexigraph.decoding.scoring import token_log_probabilities
+from lexigraph.errors import UsageError
 from lexigraph.models.xlnet import Config, Objective, XLNet
 from lexigraph.nn.relative import Looking, RelativeAttention, distances, pick, shift
 from lexigraph.nn.transformer import Shape
@@ -18,10 +19,10 @@ from lexigraph.objectives.next_token import token_nll
 VOCABULARY = 30
 
 
-def network(vocabulary: int = VOCABULARY, rate: float = 0.5, **settings) -> XLNet:
+def network(vocabulary: int = VOCABULARY, rate: float = 0.5, forward: float = 0.0, **settings) -> XLNet:
     torch.manual_seed(0)
     config = Config(**{"layers": 2, "heads": 2, "dim": 16, "context": 12} | settings)
-    made = XLNet(config, Objective(rate=rate), vocabulary)
+    made = XLNet(config, Objective(rate=rate, forward=forward), vocabulary)
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.normal_(std=0.3)
@@ -122,6 +123,17 @@ def test_the_first_token_is_given_and_the_share_of_others_is_predicted():
     assert not torch.equal(batch["ranks"], other["ranks"])
 
 
+def test_a_share_of_the_texts_is_trained_in_its_own_order_but_none_is_measured_so():
+    made = network(forward=0.3)
+    rows = [np.arange(3, 14)] * 1000
+    forward = torch.arange(11).expand(1000, -1)
+    trained = made.prepare({"text": rows, "seeds": np.arange(1000)})
+    share = (trained["ranks"] == forward).all(1).double().mean()
+    assert 0.25 < share < 0.35
+    measured = made.prepare({"text": [np.random.default_rng(n).permutation(25)[:11] + 3 for n in range(1000)]})
+    assert not (measured["ranks"] == forward).all(1).any()
+
+
 @torch.no_grad()
 def test_texts_are_scored_from_left_to_right():
     made = network()
@@ -146,6 +158,12 @@ def test_writing_goes_on_beyond_the_context_and_forgets_the_oldest():
         long = torch.arange(3, 23)[None]
         step = made.start({"ids": long, "lengths": torch.tensor([20])})
         assert torch.allclose(step.logits[0], made(long[:, -8:])[0, -1], atol=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.5])
+def test_a_rate_that_is_no_share_is_refused(rate):
+    with pytest.raises(UsageError, match=r"objective\.rate"):
+        network(rate=rate)
 
 
 def test_moving_and_picking_bring_each_distance_to_its_keys():

@@ -32,6 +32,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lexigraph.errors import UsageError
 from lexigraph.nn.attention import before
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import linear
@@ -65,6 +66,7 @@ class Config:
 class Objective:
     rate: float = 1 / 6  # the share of tokens that are predicted, the last ones of the order
     longest: int = 5  # they are chosen in spans of up to so many
+    forward: float = 0.0  # the share of texts that are learned in their own order instead, every token predicted
     label_smoothing: float = 0.0
 
 
@@ -85,6 +87,8 @@ class XLNet(nn.Module):
 
     def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
         super().__init__()
+        if not 0 < objective.rate <= 1:
+            raise UsageError(f"objective.rate = {objective.rate} must be a share of the tokens, and more than 0.")
         inner = config.inner or 4 * config.dim
         shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, norm="post", eps=config.eps)
         self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
@@ -183,14 +187,19 @@ class XLNet(nn.Module):
     def prepare(self, examples: dict[str, Any]) -> Batch:
         """A batch from token sequences. The first token of each is given; an order of the others is drawn."""
         rows = [np.asarray(row, np.int64) for row in examples["text"]]
-        seeds = examples["seeds"] if "seeds" in examples else seeds_of_content(rows)
-        randoms = (np.random.default_rng(int(seed)) for seed in seeds)
-        return self._batch(rows, [self._ranks(row[1:], random) for row, random in zip(rows, randoms, strict=True)])
+        trains = "seeds" in examples  # a text is measured in one order, and trained in many
+        randoms = [np.random.default_rng(int(seed)) for seed in examples.get("seeds", seeds_of_content(rows))]
+        forward = self.objective.forward if trains else 0.0
+        return self._batch(rows, [self._ranks(*pair, forward) for pair in zip(rows, randoms, strict=True)])
 
-    def _ranks(self, row: Int[np.ndarray, " n"], random: np.random.Generator) -> Int[np.ndarray, " n"]:
+    def _ranks(
+        self, row: Int[np.ndarray, " n"], random: np.random.Generator, forward: float
+    ) -> Int[np.ndarray, " others"]:
         """An order for a row; the boundary at its end is a token like others, or it would never learn to end."""
-        rate, longest = self.objective.rate, self.objective.longest
-        return ranks_of(*factorise(row, random, special=0, rate=rate, longest=longest))
+        others, objective = row[1:], self.objective
+        if forward and random.random() < forward:
+            return np.arange(1, len(row))
+        return ranks_of(*factorise(others, random, special=0, rate=objective.rate, longest=objective.longest))
 
     def prepare_in_order(self, examples: dict[str, Any]) -> Batch:
         """A batch in which every token but the first is predicted from those before it: what a text is scored by."""
