@@ -1,0 +1,90 @@
+"""T5: what it reads and writes when it learns from plain text, and places that are only distances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from lexigraph.errors import LexigraphError
+from lexigraph.models import t5
+from lexigraph.nn.relative_bias import RelativeBias, bucket
+
+EOS, SENTINELS = 2, range(3, 11)
+
+
+def network_of(noise: str = "spans", **more: int) -> t5.T5:
+    torch.manual_seed(0)
+    config = t5.Config(layers=2, heads=2, dim=16, context=40, sentinels=8, **more)  # type: ignore[arg-type]
+    return t5.T5(config, t5.Objective(noise=noise, rate=0.3, mean=2.0), 60).eval()  # type: ignore[arg-type]
+
+
+def prepared(network: t5.T5, tokens: list[int], seed: int) -> tuple[list[int], list[int], list[int]]:
+    """Source, inputs and targets of one text."""
+    batch = network.prepare({"text": [np.array([EOS, *tokens, EOS], np.uint16)], "seeds": np.array([seed])})
+    return batch["source"][0].tolist(), batch["inputs"][0].tolist(), batch["targets"][0].tolist()
+
+
+@pytest.mark.parametrize("noise", ["spans", "replaced"])
+def test_sentinels_say_where_what_is_missing_belongs(noise):
+    network, tokens = network_of(noise), list(range(20, 50))
+    for seed in range(10):
+        source, inputs, target = prepared(network, tokens, seed)
+        assert source[-1] == target[-1] == EOS
+        assert inputs == [0, *target[:-1]]  # the decoder begins with <pad>
+        missing: dict[int, list[int]] = {}
+        for token in target[:-1]:
+            if token in SENTINELS:
+                missing[token] = []
+            else:
+                missing[max(missing)].append(token)
+        assert list(missing) == list(SENTINELS)[: len(missing)]
+        whole = [part for token in source[:-1] for part in missing.get(token, [token])]
+        assert whole == tokens
+
+
+def test_the_other_ways_of_the_paper():
+    tokens = list(range(20, 50))
+    source, _, target = prepared(network_of("prefix"), tokens, 0)
+    assert source[:-1] + target[:-1] == tokens
+    source, _, target = prepared(network_of("deshuffle"), tokens, 0)
+    assert source[:-1] != tokens
+    assert sorted(source[:-1]) == target[:-1] == tokens
+    source, _, target = prepared(network_of("dropped"), tokens, 0)
+    assert sorted(source[:-1] + target[:-1]) == tokens
+    for noise in ("mass", "bert"):
+        source, _, target = prepared(network_of(noise), tokens, 0)
+        assert target[:-1] == tokens
+        changed = [token for token, right in zip(source, tokens, strict=False) if token != right]
+        assert changed
+        assert noise == "bert" or set(changed) == {3}
+
+
+def test_scores_depend_on_distances_alone():
+    """Behind a prefix that nothing looks at, a text would be read in the same way: only differences count."""
+    distances = RelativeBias(3, both_ways=True, buckets=8, farthest=20)
+    bias = distances(10, 10)
+    for shift in range(1, 9):
+        assert torch.equal(bias[..., shift:, shift:], bias[..., :-shift, :-shift])
+    assert torch.equal(distances(1, 10, 9), bias[:, :, 9:])
+
+
+def test_buckets_of_a_hand_worked_table():
+    distance = torch.tensor([0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 1000])
+    # 8 buckets one way: 0-3 by themselves, then [4, 8), [8, 16), [16, 32), and all the rest would be 8, so the last
+    found = bucket(-distance, both_ways=False, buckets=8, farthest=64)
+    assert found.tolist() == [0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7]
+    assert bucket(distance, both_ways=False, buckets=8, farthest=64).tolist() == [0] * 12  # what comes later
+
+
+def test_sentinels_must_fit_into_the_vocabulary():
+    with pytest.raises(LexigraphError, match=r"model\.sentinels"):
+        t5.T5(t5.Config(layers=1, heads=1, dim=8, sentinels=50), t5.Objective(), 40)
+
+
+def test_published_models_count_their_sentinels_down():
+    network = network_of(first_sentinel=59, sentinel_step=-1)
+    assert network.sentinels == [59, 58, 57, 56, 55, 54, 53, 52]
+    source, _, target = prepared(network, list(range(20, 50)), 0)
+    assert [token for token in source if token > 51] == [t for t in target if t > 51][:-1]
+    assert target[0] == 59
