@@ -41,8 +41,11 @@ def test_a_loaded_model_gives_the_same_outputs(system, tmp_path):
         assert model.decode(z) == again.decode(z)
     if "fill" in model.abilities:
         assert model.fill("She <mask> .") == again.fill("She <mask> .")
+    if "translate" in model.abilities:
+        assert model.translate(SENTENCES) == again.translate(SENTENCES)
     if "score" in model.abilities:
-        assert np.array_equal(model.score(SENTENCES), again.score(SENTENCES))
+        given = {"sources": SENTENCES[::-1]} if "translate" in model.abilities else {}
+        assert np.array_equal(model.score(SENTENCES, **given), again.score(SENTENCES, **given))
     if "generate" in model.abilities:
         assert model.generate(["She", "The"], max_new=5) == again.generate(["She", "The"], max_new=5)
 
@@ -57,6 +60,15 @@ def test_generation_is_the_same_alone_and_in_a_batch(system, settings, tmp_path)
     together = model.generate(prompts, max_new=8, **settings)
     alone = [model.generate([prompt], max_new=8, **settings)[0] for prompt in prompts]
     assert together[:3] == alone[:3]
+
+
+@bound_by("batch-invariance")
+def test_translations_are_the_same_alone_and_in_a_batch(system, tmp_path):
+    if "translate" not in SYSTEMS[system].abilities:
+        pytest.skip(f"{system} does not translate")
+    model = lexigraph.api.train(system, "grammar", tmp_path / "run", tiny=True, quiet=True)
+    together = model.translate(SENTENCES, beam=3)
+    assert together == [model.translate(text, beam=3)[0] for text in SENTENCES]
 
 
 @pytest.mark.parametrize("name", recipes.names())

@@ -47,10 +47,15 @@ def tokenizer_of(system: str) -> Tokenizer:
     return corpus.train_tokenizer(recipe_of(system))
 
 
+def newborn(system: str, seed: int = 0, **changes: Any) -> Any:
+    """A network with the weights that training would start from."""
+    torch.manual_seed(seed)
+    return build(recipe_of(system, **changes), tokenizer_of(system))
+
+
 def network_of(system: str, seed: int = 0, **changes: Any) -> Any:
     """A network with random weights, large enough that its outputs differ."""
-    torch.manual_seed(seed)
-    network = build(recipe_of(system, **changes), tokenizer_of(system))
+    network = newborn(system, seed, **changes)
     with torch.no_grad():
         for parameter in network.parameters():
             if parameter.dim() > 1:
@@ -66,9 +71,35 @@ def sequences_of(system: str, count: int = len(SENTENCES)) -> list[np.ndarray]:
     return [np.array(row[:context]) for row in rows]
 
 
-def beginning_of(network: Any, rows: list[np.ndarray]) -> dict[str, torch.Tensor]:
-    """What a search starts from: prompts, or for an autoencoder the vectors of the sentences."""
+def columns_of(system: str, rows: list[np.ndarray]) -> dict[str, list[np.ndarray]]:
+    """The sentences as a batch of the system has them: texts, or sources and targets."""
+    if recipe_of(system).data.unit == "pair":
+        return {"source": [source_of(row) for row in rows], "target": rows}
+    return {"text": rows}
+
+
+def source_of(row: np.ndarray) -> np.ndarray:
+    """What a translator reads for a sentence in these tests: its later part, so that the sides differ in length."""
+    return row[len(row) // 3 :]
+
+
+def reads_source(network: Any) -> bool:
+    """Whether it is called with a source and a target."""
+    return getattr(network, "reads_source", False)
+
+
+def logits_of(network: Any, rows: list[np.ndarray], sources: list[np.ndarray] | None = None) -> torch.Tensor:
+    """Logits of a batch of sentences, or of one without telling its length; a translator's given their sources."""
     batch = prompts_of(rows)
+    if not reads_source(network):
+        return network(batch["ids"], batch["lengths"]) if len(rows) > 1 else network(batch["ids"])
+    read = prompts_of(sources or [source_of(row) for row in rows])
+    return network(read["ids"], batch["ids"], read["lengths"] if len(rows) > 1 else None)
+
+
+def beginning_of(network: Any, rows: list[np.ndarray]) -> dict[str, torch.Tensor]:
+    """What a search starts from: prompts; an autoencoder's vectors of the sentences; a translator's sources."""
+    batch = prompts_of([source_of(row) for row in rows] if reads_source(network) else rows)
     return {"z": network.encode(batch["ids"], batch["lengths"])} if hasattr(network, "encode") else batch
 
 
