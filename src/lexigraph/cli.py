@@ -386,11 +386,43 @@ def score(
     prefix: Annotated[bool, typer.Option("--prefix", help="Score texts as beginnings, without their end.")] = False,
     device: Device = "auto",
 ) -> None:
-    """Natural-log probability of each text, its end included."""
+    """Natural-log probability of each text, its end included; of a translator: source, tab, target."""
     model = load_model(run, device)
     lines = list(read_texts(texts))
-    for text, value in zip(lines, model.score(lines, ended=not prefix), strict=True):
+    if "translate" in model.abilities:
+        sources, _, targets = zip(*(line.partition("\t") for line in lines), strict=True) if lines else ((), (), ())
+        values = model.score(targets, sources=sources)
+    else:
+        values = model.score(lines, ended=not prefix)
+    for text, value in zip(lines, values, strict=True):
         print(f"{value:.4f}\t{text}")
+
+
+@app.command(rich_help_panel="Abilities")
+def translate(
+    run: RunArgument,
+    texts: Texts = None,
+    beam: Beam = 5,
+    alpha: Alpha = 0.7,
+    n_best: Annotated[int, typer.Option(min=1, help="So many translations of each: score, Σ log p, text.")] = 1,
+    direction: Annotated[str, typer.Option(help="The special token of what is wanted, as <2de>.")] = "",
+    alignment: Annotated[
+        bool, typer.Option("--alignment", help="Each piece written, and what it looked at.")
+    ] = False,
+    device: Device = "auto",
+) -> None:
+    """Translate each text by beam search."""
+    model, lines = load_model(run, device), list(read_texts(texts))
+    how: dict[str, Any] = {"beam": beam, "alpha": alpha, "n_best": n_best, "direction": direction}
+    if n_best == 1 and not alignment:
+        print(*model.translate(lines, **how), sep="\n")
+        return
+    for found in model.translate(lines, alignment=alignment, **how):
+        for each in found:
+            print(f"{each.score:.4f}\t{each.log_probability:.4f}\t{each.text}" if n_best > 1 else each.text)
+            if alignment:
+                for piece, row in zip(each.target, each.alignment, strict=True):
+                    print(f"  {piece.strip()}\t{each.source[row.argmax()].strip()}\t{row.max():.2f}")
 
 
 @app.command(rich_help_panel="Abilities")

@@ -426,7 +426,7 @@ class TextModel:
         """Natural-log probability of each target, its end included, given its source."""
         if len(sources) != len(targets):
             raise UsageError(f"There are {len(targets)} texts and {len(sources)} sources: give one for each.")
-        columns = {"source": self._sentences(sources), "target": self._sentences(targets)}
+        columns = {"source": self._sentences(sources), "target": self.rows(targets)[0]}
         eos, scores = self.tokenizer.eos, []
         for first in range(0, len(sources), BATCH_SIZE):
             part = {
