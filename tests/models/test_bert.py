@@ -229,9 +229,9 @@ def test_probabilities_of_fillings_are_the_networks(model):
     ids = model.tokenizer.encode("the old"), model.tokenizer.encode(" barks .")
     row = torch.tensor([[BEGIN, *ids[0], MASK, *ids[1], END]])
     p = model.network(row)[0, 1 + len(ids[0])].softmax(0)
-    special = float(p[: len(model.tokenizer.special)].sum())
+    special = p[: len(model.tokenizer.special)].sum().item()
     assert sum(f.probability for f in everything) == pytest.approx(1 - special, abs=1e-5)
-    assert everything[0].probability == pytest.approx(float(p[len(model.tokenizer.special) :].max()), rel=1e-4)
+    assert everything[0].probability == pytest.approx(p[len(model.tokenizer.special) :].max().item(), rel=1e-4)
 
 
 def test_several_gaps_are_filled_one_after_the_other(model):
@@ -245,7 +245,7 @@ def test_several_gaps_are_filled_one_after_the_other(model):
     after = {filling.tokens[0]: filling.probability for filling in model.fill(f"the big {animal} <mask> .", k=4)}
     ids = [BEGIN, *model.tokenizer.encode("the big"), MASK, MASK, *model.tokenizer.encode(" ."), END]
     before = model.network(torch.tensor([ids]))[0, ids.index(MASK)].softmax(0)[model.tokenizer.id_of(" " + animal)]
-    assert found[0].probability == pytest.approx(float(before) * after[sound], rel=1e-4)
+    assert found[0].probability == pytest.approx(before.item() * after[sound], rel=1e-4)
 
 
 def test_what_cannot_be_filled_is_told(model):

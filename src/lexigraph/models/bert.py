@@ -355,29 +355,24 @@ def framed(
 ) -> dict[str, Tensor]:
     """Inputs and targets of texts between boundaries, as tensors: `inputs`, `lengths`, and the `places` and `targets`
     of what is to be guessed. Where there are `cuts`, `segments` too, and a boundary more."""
-    inputs, places, targets, segments = [], [], [], []
-    for index, (seen, wanted) in enumerate(rows):
-        ends = [cuts[index], len(seen)] if cuts else [len(seen)]
-        seen = np.concatenate([[begin], np.insert(seen, ends, end)])
-        wanted = np.concatenate([[IGNORE], np.insert(wanted, ends, IGNORE)])
-        if not (wanted != IGNORE).any():  # an empty text hides its end, so that every text counts
-            seen[-1], wanted[-1] = mask, end
-        chosen = np.flatnonzero(wanted != IGNORE)
-        inputs.append(seen)
-        places.append(chosen)
-        targets.append(wanted[chosen])
-        segments.append(np.arange(len(seen)) > ends[0] + 1)
-    tensors = {
-        "inputs": _padded(inputs, pad),
-        "lengths": torch.tensor([len(row) for row in inputs]),
-        "places": _padded(places, 0),
-        "targets": _padded(targets, IGNORE),
+    lengths = np.array([len(seen) for seen, _ in rows]) + (3 if cuts else 2)
+    inputs, wanted = (np.full((len(rows), lengths.max()), fill, np.int64) for fill in (pad, IGNORE))
+    segments = np.zeros_like(inputs)
+    for index, (seen, targets) in enumerate(rows):
+        cut = cuts[index] if cuts else len(seen)
+        for first, last, segment in ((0, cut, 0), (cut, len(seen), 1))[: 2 if cuts else 1]:
+            shift = 1 + segment  # the boundaries so far
+            inputs[index, first + shift : last + shift] = seen[first:last]
+            wanted[index, first + shift : last + shift] = targets[first:last]
+            segments[index, first + shift : last + shift + 1] = segment
+            inputs[index, last + shift] = end
+    inputs[:, 0] = begin
+    empty = np.flatnonzero((wanted == IGNORE).all(1))  # hides its end, so that every text counts
+    inputs[empty, lengths[empty] - 1], wanted[empty, lengths[empty] - 1] = mask, end
+    chosen = wanted != IGNORE
+    places = np.argsort(~chosen, axis=1, kind="stable")[:, : chosen.sum(1).max()]  # the chosen ones first
+    targets = np.take_along_axis(wanted, places, 1)
+    arrays = {"inputs": inputs, "lengths": lengths, "places": places * (targets != IGNORE), "targets": targets}
+    return {
+        name: torch.from_numpy(array) for name, array in (arrays | ({"segments": segments} if cuts else {})).items()
     }
-    return tensors | ({"segments": _padded(segments, 0)} if cuts else {})
-
-
-def _padded(rows: Sequence[np.ndarray], fill: int) -> Int[Tensor, "rows longest"]:
-    table = np.full((len(rows), max(map(len, rows))), fill, np.int64)
-    for index, row in enumerate(rows):
-        table[index, : len(row)] = row
-    return torch.from_numpy(table)
