@@ -232,8 +232,8 @@ class TextModel:
     def token_scores(self, texts: str | Sequence[str], *, ended: bool = True) -> list[np.ndarray]:
         """Natural-log probability of every token of each text."""
         texts = [texts] if isinstance(texts, str) else list(texts)
-        eos = self.tokenizer.eos
-        sequences = [np.array([eos, *self._encode(text)] + [eos] * ended) for text in texts]
+        begin, eos = self.tokenizer.begin, self.tokenizer.eos
+        sequences = [np.array([begin, *self._encode(text)] + [eos] * ended) for text in texts]
         return token_log_probabilities(self.network, sequences, self.device)
 
     def rank(self, candidates: Sequence[str], *, prompt: str = "", ended: bool = True) -> list[Scored]:
@@ -255,7 +255,7 @@ class TextModel:
         self._require("complete")
         found: list[Hypothesis] = []
         for first in range(0, len(prompts), BATCH_SIZE):
-            batch = self._batch([[self.tokenizer.eos, *row] for row in prompts[first : first + BATCH_SIZE]])
+            batch = self._batch([[self.tokenizer.begin, *row] for row in prompts[first : first + BATCH_SIZE]])
             found += [best[0] for best in self._search(batch, width, max_new, alpha, 1)]
         return found
 
@@ -726,7 +726,7 @@ class TextModel:
         return sorted(special - {self.tokenizer.eos})
 
     def _prompts(self, prompts: Sequence[str]) -> dict[str, Tensor]:
-        return self._batch([[self.tokenizer.eos, *self._encode(prompt)] for prompt in prompts])
+        return self._batch([[self.tokenizer.begin, *self._encode(prompt)] for prompt in prompts])
 
     def _encode(self, text: str) -> list[int]:
         return self.rows([text])[0][0].tolist()
