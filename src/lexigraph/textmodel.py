@@ -391,7 +391,8 @@ class TextModel:
         Sources of like length are searched together, and how long a target may be depends on that length, so that a
         text is translated alike in any company.
         """
-        network, found = self.network, {}
+        network = self.network
+        found: dict[int, list[Hypothesis]] = {}
         lengths = np.array([len(row) for row in sources]) // 8
         for like in np.unique(lengths):
             chosen = np.flatnonzero(lengths == like)
