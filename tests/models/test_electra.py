@@ -99,13 +99,13 @@ def test_the_loss_is_the_generators_and_fifty_times_the_discriminators():
     batch = made.prepare({"text": rows()})
     terms, _ = made.loss(batch)
     assert batch.counts["loss"] == sum(len(row) for row in rows())  # all real places
-    parts = {name: float(term.total / term.count) for name, term in terms.items()}
-    assert float(value(terms)) == pytest.approx(parts["generator"] + 50 * parts["loss"], rel=1e-6)
+    parts = {name: (term.total / term.count).item() for name, term in terms.items()}
+    assert value(terms).item() == pytest.approx(parts["generator"] + 50 * parts["loss"], rel=1e-6)
     ids, replaced = made.replace(batch)
     p = torch.sigmoid(made(ids, batch["lengths"]).double())
     inside = torch.arange(ids.shape[1]) < batch["lengths"][:, None]
     errors = -(replaced * p.log() + (1 - replaced) * (1 - p).log())
-    assert parts["loss"] == pytest.approx(float(errors[inside].mean()), rel=1e-5)
+    assert parts["loss"] == pytest.approx(errors[inside].mean().item(), rel=1e-5)
 
 
 def test_the_generator_is_a_share_of_the_discriminator_and_reads_with_its_table():
