@@ -56,6 +56,7 @@ NOISE, POSTERIOR = 4, 5  # and normal ones
 class Config:
     form: Form = "basis"  # of the picture: basis, residual, plain or bare (nn/picture.py)
     layers: int = 6  # on each side
+    encoder_layers: int = 0  # of the encoder, if not as many
     heads: int = 8
     dim: int = 256
     inner: int = 0  # width inside the feed-forward part; 0: four times dim
@@ -111,7 +112,7 @@ class PictureAutoencoder(nn.Module):
         self.embedding = nn.Embedding(vocabulary, dim)  # of encoder, decoder and output alike
         fixed = rotary(config.context, head) if config.positions == "rotary" else sinusoidal(config.context, dim)
         self.register_buffer("table", fixed, persistent=False)
-        self.encoder = nn.ModuleList(Layer(shape) for _ in range(config.layers))
+        self.encoder = nn.ModuleList(Layer(shape) for _ in range(config.encoder_layers or config.layers))
         self.norm_encoder = nn.LayerNorm(dim)
         outputs = 2 if objective.variational else 1  # mean and log variance
         pool = GramPooling if config.pooling == "gram" else AttentionPooling
