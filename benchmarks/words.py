@@ -24,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+RATE = 0.025  # gensim's first rate, for all methods
 SETTINGS = {"dim": 100, "window": 5, "negative": 5, "min_count": 5, "sample": 1e-3}
 CASES: dict[str, dict[str, Any]] = {
     "skip-gram": {"method": "skipgram"},
@@ -170,6 +171,7 @@ def quality(text: Path, gold: Path, threads: int, epochs: int, seeds: int, only:
     import numpy as np
 
     from lexigraph.words import judging
+    from lexigraph.words.settings import Settings
     from lexigraph.words.vectors import WordVectors
 
     def ours(case: dict[str, Any], seed: int, **rate: float) -> WordVectors:
@@ -190,14 +192,16 @@ def quality(text: Path, gold: Path, threads: int, epochs: int, seeds: int, only:
     for name, case in CASES.items():
         if only and only != name:
             continue
-        scores: dict[str, list[tuple[float, float]]] = {"gensim": [], "Lexigraph": [], "Lexigraph, its own rate": []}
+        own = Settings(method=case["method"], loss=case.get("loss", "negative")).resolved().alpha
+        scores: dict[str, list[tuple[float, float]]] = {"gensim": [], "Lexigraph": []}
+        scores |= {f"Lexigraph, rate {own}": []} if own != RATE else {}
         for seed in range(seeds):
             model = gensim_model(case, 1, epochs, seed + 1)
             model.build_vocab(corpus_file=str(text))
             model.train(corpus_file=str(text), total_words=model.corpus_total_words,
                         total_examples=model.corpus_count, epochs=epochs)  # fmt: skip
             theirs = WordVectors(model.wv.index_to_key, np.asarray(model.wv.vectors))
-            trained = (theirs, ours(case, seed, alpha=0.025), ours(case, seed))  # 0.025: gensim's, for all methods
+            trained = [theirs, ours(case, seed, alpha=RATE), *([ours(case, seed)] if own != RATE else [])]
             for rows, wv in zip(scores.values(), trained, strict=True):
                 rows.append(judging.averages(wv, gold))
         for who, rows in scores.items():

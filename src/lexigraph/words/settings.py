@@ -35,7 +35,7 @@ class Settings:
     loss: str = "negative"
     negative: int = 5  # words drawn for each prediction
     sample: float = 1e-3  # words more frequent than this share of the text are skipped now and then; 0: never
-    alpha: float = 0.0  # the first rate: 0.05, for skip-gram with the losses hierarchical and softmax 0.025
+    alpha: float = 0.0  # the first rate: 0.05; for fastText, and skip-gram with another loss than negative, 0.025
     shared: bool = False  # one table for words and contexts
     start: Any = None  # vectors to go on from: words, vectors, counts
     minn: int = 3  # characters of the shortest and the longest n-gram
@@ -47,7 +47,7 @@ class Settings:
     def resolved(self) -> Settings:
         """All values filled in and checked."""
         glove = self.method == "glove"
-        slow = self.method in ("skipgram", "fasttext") and self.loss != "negative"
+        slow = self.method == "fasttext" or (self.method == "skipgram" and self.loss != "negative")
         full = replace(
             self,
             window=self.window or (10 if glove else 5),
