@@ -120,7 +120,7 @@ def command(text: Path, rounds: int, threads: int) -> None:
     print(f"| ratio | {their_seconds / seconds:.2f} | {memory / their_memory:.2f} (ours to gensim's) |")
 
 
-def memory(text: Path, method: str, megabytes: list[int], threads: int) -> None:
+def memory(text: Path, method: str, megabytes: list[int], threads: int, most: int) -> None:
     """Peak memory of a whole process on growing texts: one epoch, saved in word2vec's binary format.
 
     A text that is too short is repeated with every fiftieth word made new, so that there are ever more words.
@@ -132,7 +132,7 @@ def memory(text: Path, method: str, megabytes: list[int], threads: int) -> None:
             _grow(text, grown, size * 1_000_000)
             arguments = [sys.executable, "-m", "lexigraph", "words", "train", "--data", str(grown), "--out", str(out),
                          "--set", f"method={method}", "--epochs", "1", "--threads", str(threads),
-                         "--set", "split=space", "--quiet"]  # fmt: skip
+                         "--set", "split=space", "--set", f"max_words={most}", "--quiet"]  # fmt: skip
             begin = time.perf_counter()
             _, status, usage = os.wait4(subprocess.Popen(arguments, stdout=subprocess.DEVNULL).pid, 0)
             if status:
@@ -260,6 +260,7 @@ def main() -> None:
     arguments.add_argument("--gold", type=Path)
     arguments.add_argument("--only", choices=list(CASES), default="")
     arguments.add_argument("--method", default="cbow")
+    arguments.add_argument("--max-words", type=int, default=0, help="of the vectors; 0: all")
     arguments.add_argument("--megabytes", type=int, nargs="+", default=[10, 100, 300, 1000])
     given = arguments.parse_args()
     if given.what == "speed":
@@ -269,7 +270,7 @@ def main() -> None:
     elif given.what == "glove":
         glove(given.text, given.rounds, given.threads)
     elif given.what == "memory":
-        memory(given.text, given.method, given.megabytes, given.threads)
+        memory(given.text, given.method, given.megabytes, given.threads, given.max_words)
     else:
         quality(given.text, given.gold, given.threads, given.epochs, given.seeds, given.only)
 
