@@ -4,6 +4,7 @@
     python benchmarks/words.py command TEXT [--rounds 3]         # start-up, reading, an epoch, saving; memory
     python benchmarks/words.py quality TEXT --gold FOLDER        # similarity and analogies, three seeds each
     python benchmarks/words.py glove TEXT [--rounds 3]           # against the same algorithm in C, built here by cc
+    python benchmarks/words.py memory TEXT [--method cbow]       # peak memory as the text grows to 1 GB
 
 TEXT is cut at white space by both sides. Both run in turns in the same process (`command`: in processes of their
 own) with the same settings; figures are ratios of seconds, and of CPU seconds, gensim's to ours. Kernels are warm.
@@ -23,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+RATE = 0.025  # gensim's first rate, for all methods
 SETTINGS = {"dim": 100, "window": 5, "negative": 5, "min_count": 5, "sample": 1e-3}
 CASES: dict[str, dict[str, Any]] = {
     "skip-gram": {"method": "skipgram"},
@@ -118,30 +120,90 @@ def command(text: Path, rounds: int, threads: int) -> None:
     print(f"| ratio | {their_seconds / seconds:.2f} | {memory / their_memory:.2f} (ours to gensim's) |")
 
 
+def memory(text: Path, method: str, megabytes: list[int], threads: int, most: int) -> None:
+    """Peak memory of a whole process on growing texts: one epoch, saved in word2vec's binary format.
+
+    A text that is too short is repeated with every fiftieth word made new, so that there are ever more words.
+    """
+    print("| MB of text | seconds | peak MiB | words in the vectors |\n| --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        for size in megabytes:
+            grown, out = Path(folder) / "text", Path(folder) / "vectors.bin"
+            _grow(text, grown, size * 1_000_000)
+            arguments = [sys.executable, "-m", "lexigraph", "words", "train", "--data", str(grown), "--out", str(out),
+                         "--set", f"method={method}", "--epochs", "1", "--threads", str(threads),
+                         "--set", "split=space", "--set", f"max_words={most}", "--quiet"]  # fmt: skip
+            begin = time.perf_counter()
+            _, status, usage = os.wait4(subprocess.Popen(arguments, stdout=subprocess.DEVNULL).pid, 0)
+            if status:
+                sys.exit("The training failed.")
+            with open(out, "rb") as vectors:
+                words = int(vectors.readline().split()[0])
+            seconds = time.perf_counter() - begin
+            print(f"| {size:,} | {seconds:.0f} | {usage.ru_maxrss / 1024:.0f} | {words:,} |", flush=True)
+            out.unlink()
+
+
+def _grow(text: Path, out: Path, size: int) -> None:
+    """The first `size` bytes of the text, repeated as often as needed."""
+    written = turn = 0
+    with open(text, encoding="utf-8") as source, open(out, "w", encoding="utf-8") as target:
+        while True:
+            source.seek(0)
+            for line in source:
+                if turn:
+                    words = line.split()
+                    words[::50] = [f"{word}{turn}" for word in words[::50]]
+                    line = " ".join(words) + "\n"
+                target.write(line)
+                written += len(line.encode())
+                if written >= size:
+                    return
+            turn += 1
+
+
 def quality(text: Path, gold: Path, threads: int, epochs: int, seeds: int, only: str) -> None:
-    """Mean Spearman over the similarity sets and analogy accuracy, by seed."""
+    """Mean Spearman over the similarity sets and analogy accuracy, by seed.
+
+    gensim has one thread here: where it reads a file itself, each of its threads counts its own words only, so that
+    with two the rate would fall to half its way in every epoch.
+    """
     import numpy as np
 
     from lexigraph.words import judging
+    from lexigraph.words.settings import Settings
     from lexigraph.words.vectors import WordVectors
+
+    def ours(case: dict[str, Any], seed: int, **rate: float) -> WordVectors:
+        more = {key: value for key, value in {**SETTINGS, **case}.items() if key not in ("method", "dim")}
+        return WordVectors.train(
+            text,
+            case["method"],
+            SETTINGS["dim"],
+            epochs=epochs,
+            threads=threads,
+            seed=seed,
+            split="space",
+            **more,
+            **rate,
+        )
 
     print("| | | similarity | analogies |\n| --- | --- | --- | --- |")
     for name, case in CASES.items():
         if only and only != name:
             continue
+        own = Settings(method=case["method"], loss=case.get("loss", "negative")).resolved().alpha
         scores: dict[str, list[tuple[float, float]]] = {"gensim": [], "Lexigraph": []}
+        scores |= {f"Lexigraph, rate {own}": []} if own != RATE else {}
         for seed in range(seeds):
-            model = gensim_model(case, threads, epochs, seed + 1)
+            model = gensim_model(case, 1, epochs, seed + 1)
             model.build_vocab(corpus_file=str(text))
             model.train(corpus_file=str(text), total_words=model.corpus_total_words,
                         total_examples=model.corpus_count, epochs=epochs)  # fmt: skip
             theirs = WordVectors(model.wv.index_to_key, np.asarray(model.wv.vectors))
-            more = {key: value for key, value in {**SETTINGS, **case}.items() if key not in ("method", "dim")}
-            alpha = {"alpha": 0.025}  # gensim's, for CBOW too
-            ours = WordVectors.train(text, case["method"], SETTINGS["dim"], epochs=epochs, threads=threads, seed=seed,
-                                     split="space", **more, **alpha)  # fmt: skip
-            for who, wv in (("gensim", theirs), ("Lexigraph", ours)):
-                scores[who].append(judging.averages(wv, gold))
+            trained = [theirs, ours(case, seed, alpha=RATE), *([ours(case, seed)] if own != RATE else [])]
+            for rows, wv in zip(scores.values(), trained, strict=True):
+                rows.append(judging.averages(wv, gold))
         for who, rows in scores.items():
             columns = [f"{np.mean(column):.4f} ± {np.std(column, ddof=1):.4f}" for column in zip(*rows, strict=True)]
             print(f"| {name} | {who} | {' | '.join(columns)} |", flush=True)
@@ -189,7 +251,7 @@ def glove(text: Path, rounds: int, threads: int) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("what", choices=("speed", "command", "quality", "glove"))
+    arguments.add_argument("what", choices=("speed", "command", "quality", "glove", "memory"))
     arguments.add_argument("text", type=Path)
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--threads", type=int, default=2)
@@ -197,6 +259,9 @@ def main() -> None:
     arguments.add_argument("--seeds", type=int, default=3)
     arguments.add_argument("--gold", type=Path)
     arguments.add_argument("--only", choices=list(CASES), default="")
+    arguments.add_argument("--method", default="cbow")
+    arguments.add_argument("--max-words", type=int, default=0, help="of the vectors; 0: all")
+    arguments.add_argument("--megabytes", type=int, nargs="+", default=[10, 100, 300, 1000])
     given = arguments.parse_args()
     if given.what == "speed":
         speed(given.text, given.rounds, given.threads, given.only)
@@ -204,6 +269,8 @@ def main() -> None:
         command(given.text, given.rounds, given.threads)
     elif given.what == "glove":
         glove(given.text, given.rounds, given.threads)
+    elif given.what == "memory":
+        memory(given.text, given.method, given.megabytes, given.threads, given.max_words)
     else:
         quality(given.text, given.gold, given.threads, given.epochs, given.seeds, given.only)
 

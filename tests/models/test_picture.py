@@ -67,6 +67,13 @@ def test_a_vector_lies_on_the_sphere_and_its_length_does_not_matter_for_the_pict
     assert torch.allclose(net.draw(3 * z), net.draw(z), atol=1e-4)
 
 
+def test_a_boundary_before_the_sentence_takes_none_of_its_room():
+    ids, lengths = torch.tensor([[*range(5, 5 + SMALL["context"] - 1), 2]]), torch.tensor([SMALL["context"]])
+    with_start = network(start=True)
+    assert with_start.encode(ids, lengths).shape == (1, 32)
+    assert not torch.allclose(with_start.encode(ids, lengths), network().encode(ids, lengths), atol=1e-2)
+
+
 def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
     x = torch.randn(2, 3, 5, 5)
     monkeypatch.setattr("torch.compiler.is_compiling", lambda: True)

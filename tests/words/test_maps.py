@@ -258,3 +258,63 @@ def test_vectors_that_no_plane_can_show_are_refused(tmp_path):
     with pytest.raises(LexigraphError, match="is a folder"):
         ROYAL.map(out=tmp_path / "taken.png")
     assert [path.name for path in tmp_path.iterdir()] == ["taken.png"]
+
+
+# ---- the page, in a browser ----
+
+
+def opened(page, tmp_path, **settings):
+    page.goto(ROYAL.map(["bread", "<b>"], out=tmp_path / "map.html", pairs=PAIRS, **settings).as_uri())
+    return page
+
+
+def nearest_words(page):
+    return page.locator("#card li").all_inner_texts()
+
+
+def test_a_word_is_found_by_its_beginning_and_shows_its_nearest(page, tmp_path):
+    opened(page, tmp_path)
+    page.fill("#search", "qu")
+    assert page.inner_text("#found") == "1 found, Enter goes there"
+    page.press("#search", "Enter")
+    assert page.inner_text("#card h2") == "queen"
+    assert [text.split() for text in nearest_words(page)[:2]] == [["woman", "0.54"], ["king", "0.28"]]
+    page.fill("#search", "zebra")
+    assert page.inner_text("#found") == "not on this map"
+
+
+def test_one_can_go_from_word_to_word_by_mouse_and_by_keys(page, tmp_path):
+    opened(page, tmp_path)
+    page.fill("#search", "queen")
+    page.press("#search", "Enter")
+    page.click("#card button:has-text('woman')")
+    assert page.inner_text("#card h2") == "woman"
+    page.focus("canvas")
+    before = page.inner_text("#card h2")
+    moves = [(page.press("canvas", key), page.inner_text("#card h2"))[1] for key in ("ArrowUp", "ArrowDown") * 2]
+    assert set(moves) - {before}
+    page.press("canvas", "Escape")
+    assert page.inner_text("#card h2") == "Nearest words"
+
+
+def test_a_click_on_a_dot_keeps_its_word_and_zooming_moves_it(page, tmp_path):
+    opened(page, tmp_path)
+    place = page.evaluate("at(words.indexOf('king'))")
+    box = page.locator("canvas").bounding_box()
+    page.mouse.click(box["x"] + place[0], box["y"] + place[1])
+    assert page.inner_text("#card h2") == "king"
+    page.click("#zoom button >> nth=0")
+    assert page.evaluate("at(words.indexOf('king'))") != place
+    page.click("#zoom button >> nth=2")
+    assert page.evaluate("at(words.indexOf('king'))") == place
+
+
+def test_analogies_stand_beside_the_map_and_names_are_shown_as_they_are(page, tmp_path):
+    opened(page, tmp_path, highlight={"<i>": ["<b>"]})
+    assert page.locator("#analogies li").all_inner_texts()[0] == "king − man + woman → queen: rank 1"
+    assert "<i>" in page.inner_text("#legend")
+    assert page.locator("#legend i").count() == page.locator("#legend li").count()  # dots, none of them from a name
+    dark = page.evaluate(
+        "pen.getImageData(0, 0, canvas.width, canvas.height).data.filter((v, i) => i % 4 == 3 && v).length"
+    )
+    assert dark > 1000  # something is drawn

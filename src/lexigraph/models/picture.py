@@ -56,6 +56,8 @@ NOISE, POSTERIOR = 4, 5  # and normal ones
 class Config:
     form: Form = "basis"  # of the picture: basis, residual, plain or bare (nn/picture.py)
     layers: int = 6  # on each side
+    encoder_layers: int = 0  # of the encoder, if not as many
+    start: bool = False  # the encoder sees a boundary before the sentence too, to count places from
     heads: int = 8
     dim: int = 256
     inner: int = 0  # width inside the feed-forward part; 0: four times dim
@@ -109,9 +111,10 @@ class PictureAutoencoder(nn.Module):
         self.regions = (Layer, Output) if config.form == "basis" else (Layer, Output, Draw, Look)
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
         self.embedding = nn.Embedding(vocabulary, dim)  # of encoder, decoder and output alike
-        fixed = rotary(config.context, head) if config.positions == "rotary" else sinusoidal(config.context, dim)
+        places = config.context + config.start
+        fixed = rotary(places, head) if config.positions == "rotary" else sinusoidal(places, dim)
         self.register_buffer("table", fixed, persistent=False)
-        self.encoder = nn.ModuleList(Layer(shape) for _ in range(config.layers))
+        self.encoder = nn.ModuleList(Layer(shape) for _ in range(config.encoder_layers or config.layers))
         self.norm_encoder = nn.LayerNorm(dim)
         outputs = 2 if objective.variational else 1  # mean and log variance
         pool = GramPooling if config.pooling == "gram" else AttentionPooling
@@ -150,6 +153,8 @@ class PictureAutoencoder(nn.Module):
         return self._normal(self._read(ids, seen)[:, 0])
 
     def _read(self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"]) -> Float[Tensor, "B outputs latent"]:
+        if self.config.start:
+            ids, seen = F.pad(ids, (1, 0), value=END), F.pad(seen, (1, 0), value=True)
         x, rotation = self._embed(ids)
         for layer in self.encoder:
             x = layer(x, rotation, seen[:, None, None])
@@ -175,7 +180,7 @@ class PictureAutoencoder(nn.Module):
     def _embed(self, ids: Int[Tensor, "B T"], time: int = 0) -> tuple[Float[Tensor, "B T d"], Tensor | None]:
         """Embeddings with their places added, or the angles to turn queries and keys by."""
         length = ids.shape[1]
-        if time + length > self.context:
+        if time + length > self.table.shape[-2]:
             raise LexigraphError(f"{time + length} tokens are more than the model's context of {self.context}.")
         x = self.embedding(ids) * math.sqrt(self.config.dim)
         if self.config.positions == "rotary":

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from lexigraph.errors import LexigraphError
-from lexigraph.words.ngram import BLOCK, END, NEVER, SPECIAL, START, UNK, Table, find
+from lexigraph.words.ngram_tables import BLOCK, END, NEVER, SPECIAL, START, UNK, Table, find
 
 
 def write(path: Path, words: list[str], tables: list[Table]) -> None:

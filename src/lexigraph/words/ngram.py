@@ -34,20 +34,10 @@ from jaxtyping import Float, Int
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.run import replacing
+from lexigraph.words import arpa
+from lexigraph.words.ngram_tables import BLOCK, END, NEVER, SPECIAL, START, UNK, Table, find
 
-UNK, START, END = range(3)
-SPECIAL = ("<unk>", "<s>", "</s>")
-NEVER = -99.0  # the logarithm of 0, as ARPA files write it
 FEW = np.array([0, 0.5, 1, 1.5])  # discounts of counts 0, 1, 2, 3+ where there are too few n-grams to estimate them
-BLOCK = 1 << 15  # sentences handled at once: many, since keys are found ten times as fast when sorted together
-
-
-class Table(NamedTuple):
-    """The n-grams of one order; an n-gram's row is its place in `keys`."""
-
-    keys: np.ndarray  # int64, sorted: row of the n-gram without its last word · size of the vocabulary + last word
-    log_p: np.ndarray  # float32: log10 p(last word | the others), in the unit and precision of ARPA files
-    backoff: np.ndarray  # float32: log10 γ(n-gram) where it is a history, else 0
 
 
 class Totals(NamedTuple):
@@ -226,16 +216,12 @@ class NgramModel:
 
     def save_arpa(self, path: str | Path) -> None:
         """Write the text format that other language-model tools read."""
-        from lexigraph.words import arpa
-
         with replacing(Path(path)) as temporary:
             arpa.write(temporary, self.words, self.tables)
 
     @classmethod
     def load_arpa(cls, path: str | Path) -> NgramModel:
         """Read an ARPA file of any tool; if it has no <unk>, unknown words get probability 0."""
-        from lexigraph.words import arpa
-
         try:
             with open(path, "rb") as file:
                 return cls._checked(*arpa.read(file))
@@ -341,13 +327,3 @@ def _estimate(keys: list[np.ndarray], counts: list[np.ndarray], suffixes: list[n
         tables.append(Table(key, np.log10(p).astype(np.float32), np.zeros(len(key), np.float32)))
     tables[0].log_p[START] = NEVER
     return tables
-
-
-def find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The row of each wanted key, −1 where there is none."""
-    if not len(keys):
-        return np.full(len(wanted), -1)
-    order = np.argsort(wanted)
-    rows = np.empty(len(wanted), np.int64)
-    rows[order] = np.searchsorted(keys, wanted[order], side="right") - 1
-    return np.where(keys[rows] == wanted, rows, -1)

@@ -35,7 +35,7 @@ class Settings:
     loss: str = "negative"
     negative: int = 5  # words drawn for each prediction
     sample: float = 1e-3  # words more frequent than this share of the text are skipped now and then; 0: never
-    alpha: float = 0.0  # the first rate: 0.025, for CBOW and GloVe 0.05
+    alpha: float = 0.0  # the first rate: 0.05; for fastText, and skip-gram with another loss than negative, 0.025
     shared: bool = False  # one table for words and contexts
     start: Any = None  # vectors to go on from: words, vectors, counts
     minn: int = 3  # characters of the shortest and the longest n-gram
@@ -46,12 +46,13 @@ class Settings:
 
     def resolved(self) -> Settings:
         """All values filled in and checked."""
-        glove, cbow = self.method == "glove", self.method in ("cbow", "fasttext-cbow")
+        glove = self.method == "glove"
+        slow = self.method == "fasttext" or (self.method == "skipgram" and self.loss != "negative")
         full = replace(
             self,
             window=self.window or (10 if glove else 5),
             epochs=self.epochs or (25 if glove else 5),
-            alpha=self.alpha or (0.05 if glove or cbow else 0.025),
+            alpha=self.alpha or (0.025 if slow else 0.05),
             threads=self.threads or _cores(),
         )
         least = {"dim": 1, "window": 1, "min_count": 1, "max_words": 0, "epochs": 1, "threads": 0, "seed": 0}
