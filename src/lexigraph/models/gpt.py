@@ -154,7 +154,8 @@ class GPT(nn.Module):
         else:
             rotation = self.table[:, places].unsqueeze(2)
         x = self.dropout(x)
-        for block, past in zip(self.blocks, store or [None] * len(self.blocks), strict=True):
+        rooms: Sequence[KeyValue | None] = store or [None] * len(self.blocks)
+        for block, past in zip(self.blocks, rooms, strict=True):
             x = block(x, rotation, past=past, time=time, **looking)
         return x
 
