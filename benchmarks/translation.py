@@ -11,6 +11,7 @@ CTranslate2 takes part where it is installed.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import statistics
@@ -31,7 +32,7 @@ from lexigraph.models.bart import BART, Config, Objective
 from lexigraph.nn.linear import quantise
 
 VOCABULARY, EOS, PAD, LENGTH, BEAM = 16_000, 2, 1, 20, 5
-STD = 0.15  # of random weights: wide enough that hypotheses differ
+STD, SPREAD = 0.15, 4.0  # of random weights: so wide that a token does not only lead to itself
 
 
 def peer() -> Any:
@@ -43,7 +44,12 @@ def peer() -> Any:
         init_std=STD, bos_token_id=0, pad_token_id=PAD, eos_token_id=EOS, decoder_start_token_id=EOS,
         forced_eos_token_id=None, forced_bos_token_id=None,
     )  # fmt: skip
-    return transformers.BartForConditionalGeneration(made).eval()
+    model = transformers.BartForConditionalGeneration(made).eval()
+    with torch.no_grad():
+        for layer in model.modules():
+            if isinstance(layer, torch.nn.Linear) and layer is not model.lm_head:
+                layer.weight.mul_(SPREAD)
+    return model
 
 
 def copied(theirs: Any) -> BART:
@@ -84,6 +90,7 @@ def ctranslate(
         6, 8, pre_norm=False, activation=gelu, layernorm_embedding=True
     )
     loader = ctranslate2.converters.transformers.BartLoader()
+    theirs = copy.deepcopy(theirs)  # converting changes its weights in place
     model = theirs.model
     loader.set_encoder(spec.encoder, model.encoder)
     loader.set_decoder(spec.decoder, model.decoder)
@@ -94,6 +101,7 @@ def ctranslate(
     spec.config.add_source_eos = False
     spec.validate()
     spec.optimize(quantization=None if kind == "float32" else kind)
+    folder.mkdir()
     spec.save(str(folder))
     translator = ctranslate2.Translator(
         str(folder), device="cpu", compute_type=kind, intra_threads=threads, inter_threads=1
