@@ -109,12 +109,16 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's 
     rows = []
     for each in recipes.names():
         tables = recipes.source(each).tables
-        goal = tables.get("expected", {})
-        score = f"{goal['metric']} {goal['value']:g} ± {goal['tolerance']:g}, {goal['data']}" if goal else ""
-        rows.append((each, tables["about"], " ".join(system(tables["system"]).abilities), score))
+        rows.append((each, tables["about"], " ".join(system(tables["system"]).abilities), _goal(tables)))
     for each in word_recipes.names():
-        rows.append((each, word_recipes.source(each).tables["about"], "words train", ""))
+        tables = word_recipes.source(each).tables
+        rows.append((each, tables["about"], "words train", _goal(tables)))
     print_table(("recipe", "what it is", "what it can do", "expected score"), rows)
+
+
+def _goal(tables: dict[str, Any]) -> str:
+    goal = tables.get("expected", {})
+    return f"{goal['metric']} {goal['value']:g} ± {goal['tolerance']:g}, {goal['data']}" if goal else ""
 
 
 @app.command(rich_help_panel="Training")
