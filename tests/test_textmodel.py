@@ -102,6 +102,6 @@ def test_tables_of_search_and_text(model):
 def test_an_ability_that_it_lacks_is_named_with_those_it_has(model):
     with pytest.raises(LexigraphError, match=r"gpt model cannot translate; it can: generate, complete, score, rank"):
         model.translate(["ein Haus"])
-    assert not hasattr(model, "translate")
+    assert not hasattr(model, "tag")
     with pytest.raises(AttributeError, match=r"genrate.*generate"):
         _ = model.genrate

@@ -162,7 +162,14 @@ def test_translations_come_with_scores_and_alignment(run):
     assert best.alignment.shape == (len(best.target), len(best.source))
     assert best.source == (*model.tokenizer.tokens(model.tokenizer.encode("She sang .")), "<eos>")
     assert np.allclose(best.alignment.sum(1), 1, atol=1e-5)
-    assert model.score([best.text], sources=["She sang ."])[0] == pytest.approx(best.log_probability, abs=1e-3)
+    source = model.tokenizer.encode("She sang .")
+    found = model.translations([np.array(source)], n_best=2)[0][0]
+    written = [*found.tokens, model.tokenizer.eos][: found.produced]  # the end is a token too, if it was reached
+    given = torch.tensor([[model.tokenizer.eos, *written[:-1]]])
+    with torch.no_grad():
+        log_p = model.network(torch.tensor([[*source, model.tokenizer.eos]]), given).log_softmax(2)[0]
+    expected = float(log_p.gather(1, torch.tensor(written)[:, None]).sum())
+    assert [best.log_probability, found.log_probability] == pytest.approx([expected, expected], abs=1e-3)
 
 
 def test_a_translator_asks_for_sources(run):
