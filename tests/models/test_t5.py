@@ -88,3 +88,12 @@ def test_published_models_count_their_sentinels_down():
     source, _, target = prepared(network, list(range(20, 50)), 0)
     assert [token for token in source if token > 51] == [t for t in target if t > 51][:-1]
     assert target[0] == 59
+
+
+def test_words_that_are_put_in_for_others_are_never_sentinels():
+    network, tokens = network_of("bert", first_sentinel=59, sentinel_step=-1), list(range(20, 50))
+    mask, others = 59, range(52, 59)  # sentinels 59 … 52, of which the first hides words
+    for seed in range(200):
+        source, _, _ = prepared(network, tokens, seed)
+        assert not set(source) & set(others)
+    assert mask in source

@@ -93,7 +93,9 @@ class T5(EncoderDecoder):
                 f"model.sentinels = {config.sentinels} must be at least 2, and as many as there are special tokens."
             )
         self.sentinels = [config.first_sentinel + n * config.sentinel_step for n in range(config.sentinels)]
-        self.special = SPECIAL + config.sentinels if config.first_sentinel == SPECIAL else SPECIAL
+        in_front = config.first_sentinel == SPECIAL  # else behind the words, as in published models
+        self.special = SPECIAL + config.sentinels if in_front else SPECIAL
+        self.words = vocabulary if in_front else min(self.sentinels)  # ids below are words, or special
         self.distances, self.decoder_distances = (
             RelativeBias(config.heads, both_ways=both, buckets=config.buckets, farthest=config.farthest)
             for both in (True, False)
@@ -137,7 +139,7 @@ class T5(EncoderDecoder):
             case "dropped":
                 return spans.dropped_tokens(row, random, **common)
             case "bert":
-                return spans.bert_style(row, random, mask=mask, vocabulary=len(self.embedding.weight), **common)
+                return spans.bert_style(row, random, mask=mask, vocabulary=self.words, **common)
             case "mass":
                 return spans.mass_style(row, random, mask=mask, **common)
             case "prefix":
