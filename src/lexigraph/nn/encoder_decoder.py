@@ -35,7 +35,7 @@ from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
 
 END = 2  # the boundary, in every tokenizer
-ROOM = 32  # places that a cache has at first
+ROOM = 8  # places that a cache has at first: few, since a beam copies all of them at every step
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,11 @@ class EncoderDecoder(nn.Module):
         return Step(logits, replace(state, rows={"past": past}, time=time + 1), where)
 
     def _grown(self, past: Tensor, time: int) -> Tensor:
-        """Room for one more place; doubling keeps the copying linear in the length."""
+        """Room for one more place; to grow by a share keeps the copying linear in the length."""
         capacity = past.shape[4]
-        return past if time < capacity else F.pad(past, (0, 0, 0, min(self.room, 2 * capacity) - capacity))
+        if time < capacity:
+            return past
+        return F.pad(past, (0, 0, 0, min(self.room - capacity, max(4, capacity // 4))))
 
 
 def pairs(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, first: Sequence[int], pad: int) -> Batch:
