@@ -99,4 +99,7 @@ def test_a_model_of_plain_text_becomes_a_translator(tmp_path):
 
 def test_it_learns_from_a_stream(tmp_path):
     changes = {"data.unit": "stream", "train.batch_tokens": 192}
-    api.train("bart", "grammar", tmp_path / "run", tiny=True, quiet=True, set=changes)
+    model = api.train("bart", "grammar", tmp_path / "run", tiny=True, quiet=True, set=changes)
+    weight = model.network.norm_embedding.weight
+    assert not torch.equal(weight, torch.ones_like(weight))  # as which it was born
+    assert len(model.translate(["She sang ."])) == 1
