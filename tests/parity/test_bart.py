@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
-from lexigraph.decoding.beam import beam_search
 from lexigraph.exchange import bart as exchange
 from lexigraph.models import bart
 from lexigraph.objectives.terms import value
+
+from .same import assert_same, assert_same_beams, assert_same_gradients
 
 VOCABULARY = 83
 SIZES = [  # encoder layers, decoder layers, their heads, width, their inner widths
@@ -41,10 +41,6 @@ def pair(size: tuple[int, ...] = SIZES[1], **more: Any) -> tuple[bart.BART, Any]
     ours = bart.BART(config, bart.Objective(label_smoothing=0.0), VOCABULARY)
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs
-
-
-def assert_same(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
 
 
 @pytest.mark.parametrize("more", [{}, {"scale_embedding": True, "activation_function": "relu"}])
@@ -78,30 +74,13 @@ def test_loss_and_gradients_are_those_of_bart():
     assert_same(loss, other)
     gradients = {name: p.grad for name, p in theirs.named_parameters()}
     expected = exchange.weights_from(gradients, ours.config)
-    largest = max(gradient.abs().max() for gradient in gradients.values())
-    for name, parameter in ours.named_parameters():
-        scale = max(expected[name].abs().max(), 1e-3 * largest)
-        assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * scale, name
+    assert_same_gradients(ours, expected)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 0.7])
 def test_beam_search_finds_what_theirs_finds(alpha):
     ours, theirs = pair()
-    torch.manual_seed(3)
-    lengths = torch.tensor([9, 4, 6, 2, 8, 1])
-    seen = torch.arange(9) < lengths[:, None]
-    source = torch.randint(4, VOCABULARY, (6, 9)) * seen
-    common = {"attention_mask": seen.long(), "do_sample": False, "max_new_tokens": 12}
-    eos = int(theirs.generate(source, **common)[:, 4:].mode().values[0])  # a token that is likely enough to end texts
-    found = beam_search(ours, {"ids": source, "lengths": lengths}, eos=eos, width=4, max_new=12, alpha=alpha)
-    others = theirs.generate(
-        source, num_beams=4, length_penalty=alpha, early_stopping="never", eos_token_id=eos, **common
-    )
-    ended = [row[1 : row.index(eos)] for row in others.tolist() if eos in row]
-    assert len(ended) >= 3
-    for hypotheses, row in zip(found, others.tolist(), strict=True):
-        if eos in row:  # unfinished ones are ranked in another way
-            assert list(hypotheses[0].tokens) == row[1 : row.index(eos)]
+    assert_same_beams(ours, theirs, VOCABULARY, alpha)
 
 
 def test_their_class_reads_what_we_export(tmp_path: Path):

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
 from lexigraph.errors import LexigraphError
 from lexigraph.exchange import bert as exchange
 from lexigraph.models import bert
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.terms import value
+
+from .same import assert_same, assert_same_gradients
 
 VOCABULARY = 97
 SIZES = [  # layers, heads, width, inner width, places, activation
@@ -43,10 +44,6 @@ def pair(size: tuple[Any, ...] = SIZES[1], kind: str = "BertForMaskedLM", **obje
     ours = bert.BERT(config, bert.Objective(**objective), VOCABULARY)
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs
-
-
-def assert_same(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -103,9 +100,7 @@ def test_losses_and_gradients_are_those_of_bert(next_sentence):
     assert_same(loss, other)
     gradients = {name: parameter.grad for name, parameter in theirs.named_parameters()}
     expected = exchange.weights_from(gradients, ours.config)
-    for name, parameter in ours.named_parameters():
-        largest = max(expected[name].abs().max(), 1e-3 * max(g.abs().max() for g in expected.values()))
-        assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * largest, name
+    assert_same_gradients(ours, expected)
 
 
 @pytest.mark.parametrize("pooler", [False, True])

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
 from lexigraph.errors import LexigraphError
 from lexigraph.exchange import electra as exchange
 from lexigraph.models import electra
 from lexigraph.objectives.next_token import IGNORE
+
+from .same import assert_same
 
 VOCABULARY = 97
 SIZES = [  # layers, heads, width, inner width, width of embeddings, places
@@ -49,10 +50,6 @@ def pair(size: tuple[int, ...], part: str) -> tuple[electra.ELECTRA, Any]:
     ours = electra.ELECTRA(config, electra.Objective(), VOCABULARY)
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs
-
-
-def assert_same(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from lexigraph.decoding.sampling import generate
 from lexigraph.exchange import gpt2, gpt_neox
 from lexigraph.models import gpt, lstm_lm
 from lexigraph.objectives.next_token import shifted
 from lexigraph.objectives.terms import value
+
+from .same import assert_same, assert_same_gradients
 
 VOCABULARY = 101
 ACTIVATIONS = {"gelu-tanh": "gelu_new", "gelu": "gelu"}
@@ -44,10 +45,6 @@ def pair(
     ours = gpt.GPT(config, gpt.Objective(), VOCABULARY)
     ours.load_state_dict(gpt2.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs.eval()
-
-
-def assert_same(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -86,9 +83,7 @@ def test_loss_and_gradients_are_those_of_gpt2() -> None:
     assert_same(loss, other)
     gradients = {name: parameter.grad for name, parameter in theirs.named_parameters()}
     expected = gpt2.weights_from(gradients, ours.config)
-    for name, parameter in ours.named_parameters():
-        largest = max(expected[name].abs().max(), 1e-3 * max(g.abs().max() for g in expected.values()))
-        assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * largest, name
+    assert_same_gradients(ours, expected)
 
 
 @pytest.mark.parametrize("lengths", [(5, 5, 5), (5, 3, 1)])

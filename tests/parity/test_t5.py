@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
-from lexigraph.decoding.beam import beam_search
 from lexigraph.exchange import t5 as exchange
 from lexigraph.models import t5
 from lexigraph.nn.relative_bias import bucket
 from lexigraph.objectives.terms import value
+
+from .same import assert_same, assert_same_beams, assert_same_gradients
 
 VOCABULARY = 83
 SIZES = [(1, 1, 1, 8, 16, 32), (2, 3, 4, 6, 32, 48)]  # layers of encoder and decoder, heads, their width, d, inner
@@ -41,10 +41,6 @@ def pair(size: tuple[int, ...] = SIZES[1], kind: str = "relu", tied: bool = True
     ours = t5.T5(config, t5.Objective(), VOCABULARY)
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs
-
-
-def assert_same(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
 
 
 @pytest.mark.parametrize(("kind", "tied"), [("relu", True), ("gated-gelu", False), ("gated-silu", True)])
@@ -85,30 +81,13 @@ def test_loss_and_gradients_are_those_of_t5():
     assert_same(loss, other)
     gradients = {name: p.grad for name, p in theirs.named_parameters()}
     expected = exchange.weights_from(gradients, ours.config)
-    largest = max(gradient.abs().max() for gradient in gradients.values())
-    for name, parameter in ours.named_parameters():
-        scale = max(expected[name].abs().max(), 1e-3 * largest)
-        assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * scale, name
+    assert_same_gradients(ours, expected)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 0.7])
 def test_beam_search_finds_what_theirs_finds(alpha):
     ours, theirs = pair((2, 2, 4, 6, 32, 48))  # their search needs as many layers on both sides
-    torch.manual_seed(3)
-    lengths = torch.tensor([9, 4, 6, 2, 8, 1])
-    seen = torch.arange(9) < lengths[:, None]
-    source = torch.randint(4, VOCABULARY, (6, 9)) * seen
-    common = {"attention_mask": seen.long(), "do_sample": False, "max_new_tokens": 12}
-    eos = int(theirs.generate(source, **common)[:, 4:].mode().values[0])  # a token that is likely enough to end texts
-    found = beam_search(ours, {"ids": source, "lengths": lengths}, eos=eos, width=4, max_new=12, alpha=alpha)
-    others = theirs.generate(
-        source, num_beams=4, length_penalty=alpha, early_stopping="never", eos_token_id=eos, **common
-    )
-    ended = [row[1 : row.index(eos)] for row in others.tolist() if eos in row]
-    assert len(ended) >= 3
-    for hypotheses, row in zip(found, others.tolist(), strict=True):
-        if eos in row:  # unfinished ones are ranked in another way
-            assert list(hypotheses[0].tokens) == row[1 : row.index(eos)]
+    assert_same_beams(ours, theirs, VOCABULARY, alpha)
 
 
 @pytest.mark.parametrize(("gated", "tied"), [(False, True), (True, False)])

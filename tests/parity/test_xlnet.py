@@ -13,6 +13,8 @@ from lexigraph.exchange import xlnet as exchange
 from lexigraph.models.xlnet import Config, Objective, XLNet
 from lexigraph.objectives.terms import value
 
+from .same import assert_same, assert_same_gradients
+
 VOCABULARY = 61
 SIZES = [(1, 1, 8), (2, 4, 32), (3, 2, 24)]  # layers, heads, dim
 
@@ -33,10 +35,6 @@ def pair(
     ours = XLNet(config, Objective(), VOCABULARY).eval()
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours, theirs
-
-
-def assert_same(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
 
 
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
@@ -119,10 +117,7 @@ def test_loss_and_gradients_of_a_batch_are_those_of_transformers() -> None:
     assert_same(loss, other)
     gradients = {name: p.grad if p.grad is not None else torch.zeros_like(p) for name, p in theirs.named_parameters()}
     expected = exchange.weights_from(gradients, ours.config)
-    largest = max(float(gradient.abs().max()) for gradient in expected.values())
-    for name, parameter in ours.named_parameters():
-        assert parameter.grad is not None, name
-        assert (parameter.grad - expected[name]).abs().max() <= 2e-5 * max(expected[name].abs().max(), 1e-3 * largest)
+    assert_same_gradients(ours, expected)
 
 
 @torch.no_grad()
