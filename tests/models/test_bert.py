@@ -12,7 +12,8 @@ import lexigraph
 from lexigraph import api
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation import masked
-from lexigraph.models.bert import BERT, Config, Objective, Words, contents, two_segments
+from lexigraph.models.bert import BERT, Config, Objective, two_segments
+from lexigraph.objectives.hidden import Words, contents
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.text.tokenizer import Tokenizer
 

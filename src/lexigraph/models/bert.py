@@ -21,23 +21,21 @@ Shapes: B batch, T time, K chosen places of a text, d width, H heads, L layers, 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.nn.attention import within
-from lexigraph.nn.feedforward import ACTIVATIONS, Activation
-from lexigraph.nn.transformer import Layer, Shape
+from lexigraph.errors import UsageError
+from lexigraph.nn.bidirectional import Embedding, Encoder, MaskedHead, at, initialise
+from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import masking
-from lexigraph.objectives.chance import seeds_of_content
+from lexigraph.objectives.hidden import Words, beginnings, chances, check_rate, contents, framed
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 
@@ -186,153 +184,6 @@ class BERT(nn.Module):
         return self.head.logits(hidden, self.embedding.tokens.weight), torch.stack(weights)
 
 
-# ---- parts, which ELECTRA has too ----------------------------------------------------------------------------------
-
-
-class Embedding(nn.Module):
-    """Token, place and segment, summed and normed."""
-
-    def __init__(self, vocabulary: int, dim: int, context: int, segments: int, eps: float, dropout: float) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(vocabulary, dim)
-        self.places = nn.Embedding(context, dim)
-        self.segments = nn.Embedding(segments, dim)
-        self.norm = nn.LayerNorm(dim, eps)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T e"]:
-        length, context = ids.shape[1], self.places.num_embeddings
-        if length > context:
-            raise LexigraphError(f"{length} tokens are more than the model's context of {context}.")
-        kind = self.segments.weight[0] if segments is None else self.segments(segments)
-        return self.dropout(self.norm(self.tokens(ids) + self.places.weight[:length] + kind))
-
-
-class Encoder(nn.Module):
-    """Layers in which every place sees every other; a matrix before them where embeddings have their own width."""
-
-    def __init__(self, shape: Shape, layers: int, embedding: int) -> None:
-        super().__init__()
-        self.widen = nn.Linear(embedding, shape.dim) if embedding != shape.dim else nn.Identity()
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(layers))
-        self.norm = shape.make_norm() if shape.norm == "pre" else nn.Identity()
-
-    def forward(
-        self,
-        x: Float[Tensor, "B T e"],
-        lengths: Int[Tensor, " B"] | None = None,
-        weights: list[Tensor] | None = None,
-    ) -> Float[Tensor, "B T d"]:
-        mask = None if lengths is None else within(lengths, x.shape[1])
-        x = self.widen(x)
-        for layer in self.layers:
-            x = layer(x, mask=mask, weights=weights)
-        return self.norm(x)
-
-
-class MaskedHead(nn.Module):
-    """From a hidden state to what is compared with the table of tokens."""
-
-    def __init__(self, dim: int, embedding: int, vocabulary: int, activation: str, eps: float) -> None:
-        super().__init__()
-        if activation not in ACTIVATIONS:
-            raise UsageError(f"model.activation = {activation!r} must be one of {', '.join(ACTIVATIONS)}.")
-        self.dense = nn.Linear(dim, embedding)
-        self.activation = ACTIVATIONS[activation]
-        self.norm = nn.LayerNorm(embedding, eps)
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
-
-    def forward(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape e"]:
-        return self.norm(self.activation(self.dense(x)))
-
-    def logits(self, x: Float[Tensor, "*shape d"], table: Float[Tensor, "V e"]) -> Float[Tensor, "*shape V"]:
-        return F.linear(self(x), table, self.bias)
-
-
-def initialise(module: nn.Module) -> None:
-    """BERT's: 0.02 everywhere."""
-    if isinstance(module, nn.Linear | nn.Embedding):
-        nn.init.normal_(module.weight, std=0.02)
-    if isinstance(module, nn.Linear) and module.bias is not None:
-        nn.init.zeros_(module.bias)
-
-
-def at(hidden: Float[Tensor, "B T d"], places: Int[Tensor, "B K"]) -> Float[Tensor, "B K d"]:
-    """The hidden states at some places of each text."""
-    return hidden[torch.arange(len(places), device=places.device)[:, None], places]
-
-
-def check_rate(rate: float) -> None:
-    if not 0 < rate < 1:
-        raise UsageError(f"objective.rate = {rate} must be a share of the tokens: more than 0 and less than 1.")
-
-
-# ---- from rows of tokens to batches with hidden ones ---------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Words:
-    """What a tokenizer knows about its tokens."""
-
-    begins: Bool[np.ndarray, " V"]  # a word begins here: what does not goes on with the one before
-    stops: Bool[np.ndarray, " V"]  # a sentence ends here
-    first: int  # the first token that is not special
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer, mask: int) -> Words:
-        """Read from the pieces; refuses a tokenizer in which `mask` is a token like others."""
-        special = set(tokenizer.special.values())
-        if mask not in special or mask in (tokenizer.pad, tokenizer.unk, tokenizer.eos):
-            raise UsageError(
-                f"Token {mask} (model.mask) is to hide others, but is no special token of its own: "
-                'set tokenizer.special = ["<mask>"].'
-            )
-        pieces = tokenizer.tokens(range(len(tokenizer)))
-        marked = any(piece.startswith("##") for piece in pieces)  # what goes on, not what begins
-        begins = [piece in tokenizer.special or _begins(piece, tokenizer.kind, marked) for piece in pieces]
-        stops = ["\n" in piece or piece.rstrip()[-1:] in tuple(".!?") for piece in pieces]
-        return cls(np.array(begins), np.array(stops), min(set(range(len(pieces))) - special))
-
-
-def _begins(piece: str, kind: str, marked: bool) -> bool:
-    """Whether a word begins with this piece: it is a word, a symbol, or has the white space before it."""
-    if kind == "word":
-        return True
-    if kind == "wordpiece" or (marked and kind == "imported"):
-        return not piece.startswith("##")
-    lone_byte = r"\\x..|<0x..>"  # inside a character
-    return not piece[:1].isalnum() and not re.match(lone_byte, piece)
-
-
-def beginnings(words: Words | None) -> Bool[np.ndarray, " V"]:
-    """Where words begin, or a sentence that says why nobody knows."""
-    if words is None:
-        raise LexigraphError("objective.whole_word needs a tokenizer: network.learn_vocabulary(tokenizer).")
-    return words.begins
-
-
-def seeds_for(examples: dict[str, Any], dynamic: bool) -> Int[np.ndarray, " rows"]:
-    """A seed for each text: its own, or made of what it says where it has none or nothing may change."""
-    return np.asarray(examples["seeds"] if dynamic and "seeds" in examples else seeds_of_content(examples["text"]))
-
-
-def chances(examples: dict[str, Any], dynamic: bool) -> list[tuple[np.ndarray, np.random.Generator]]:
-    """Each text with its own chance."""
-    seeds = seeds_for(examples, dynamic).tolist()
-    return [(row, np.random.default_rng(seed)) for row, seed in zip(examples["text"], seeds, strict=True)]
-
-
-def contents(row: np.ndarray, longest: int, begin: int, end: int) -> Int[np.ndarray, " n"]:
-    """The tokens between the boundaries of a text. A stretch of a longer text has none, and may end with the token
-    that the next stretch begins with."""
-    row = np.asarray(row, np.int64)
-    first, last = int(row[0] in (begin, end)), len(row) - int(len(row) > 1 and row[-1] == end)
-    row = row[first:last]
-    if len(row) > longest + 1:
-        raise LexigraphError(f"{len(row)} tokens are more than the {longest} that fit into the model's context.")
-    return row[:longest]
-
-
 def two_segments(
     row: Int[np.ndarray, " n"], random: np.random.Generator, words: Words | None
 ) -> tuple[Int[np.ndarray, " n"], int, int]:
@@ -348,31 +199,3 @@ def two_segments(
     if swapped:
         row, cut = np.concatenate([row[cut:], row[:cut]]), len(row) - cut
     return row, cut, swapped
-
-
-def framed(
-    rows: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Sequence[int], begin: int, end: int, mask: int, pad: int
-) -> dict[str, Tensor]:
-    """Inputs and targets of texts between boundaries, as tensors: `inputs`, `lengths`, and the `places` and `targets`
-    of what is to be guessed. Where there are `cuts`, `segments` too, and a boundary more."""
-    lengths = np.array([len(seen) for seen, _ in rows]) + (3 if cuts else 2)
-    inputs, wanted = (np.full((len(rows), lengths.max()), fill, np.int64) for fill in (pad, IGNORE))
-    segments = np.zeros_like(inputs)
-    for index, (seen, targets) in enumerate(rows):
-        cut = cuts[index] if cuts else len(seen)
-        for first, last, segment in ((0, cut, 0), (cut, len(seen), 1))[: 2 if cuts else 1]:
-            shift = 1 + segment  # the boundaries so far
-            inputs[index, first + shift : last + shift] = seen[first:last]
-            wanted[index, first + shift : last + shift] = targets[first:last]
-            segments[index, first + shift : last + shift + 1] = segment
-            inputs[index, last + shift] = end
-    inputs[:, 0] = begin
-    empty = np.flatnonzero((wanted == IGNORE).all(1))  # hides its end, so that every text counts
-    inputs[empty, lengths[empty] - 1], wanted[empty, lengths[empty] - 1] = mask, end
-    chosen = wanted != IGNORE
-    places = np.argsort(~chosen, axis=1, kind="stable")[:, : chosen.sum(1).max()]  # the chosen ones first
-    targets = np.take_along_axis(wanted, places, 1)
-    arrays = {"inputs": inputs, "lengths": lengths, "places": places * (targets != IGNORE), "targets": targets}
-    return {
-        name: torch.from_numpy(array) for name, array in (arrays | ({"segments": segments} if cuts else {})).items()
-    }

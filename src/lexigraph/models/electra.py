@@ -29,23 +29,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.models.bert import (
-    Embedding,
-    Encoder,
-    MaskedHead,
-    Words,
-    at,
-    beginnings,
-    chances,
-    check_rate,
-    contents,
-    framed,
-    initialise,
-    seeds_for,
-)
+from lexigraph.nn.bidirectional import Embedding, Encoder, MaskedHead, at, initialise
 from lexigraph.nn.feedforward import ACTIVATIONS, Activation
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import chance, masking
+from lexigraph.objectives.hidden import Words, beginnings, chances, check_rate, contents, framed, seeds_for
 from lexigraph.objectives.next_token import IGNORE, SLICE, WIDE_SLICE, linear_cross_entropy
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 

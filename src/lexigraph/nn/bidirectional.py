@@ -1,0 +1,89 @@
+"""What encoders that see a whole text at once are made of: BERT, and both parts of ELECTRA.
+
+Shapes: B batch, T time, K chosen places of a text, d width, H heads, V vocabulary, e width of embeddings.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.nn.attention import within
+from lexigraph.nn.feedforward import ACTIVATIONS
+from lexigraph.nn.transformer import Layer, Shape
+
+
+class Embedding(nn.Module):
+    """Token, place and segment, summed and normed."""
+
+    def __init__(self, vocabulary: int, dim: int, context: int, segments: int, eps: float, dropout: float) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, dim)
+        self.places = nn.Embedding(context, dim)
+        self.segments = nn.Embedding(segments, dim)
+        self.norm = nn.LayerNorm(dim, eps)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T e"]:
+        length, context = ids.shape[1], self.places.num_embeddings
+        if length > context:
+            raise LexigraphError(f"{length} tokens are more than the model's context of {context}.")
+        kind = self.segments.weight[0] if segments is None else self.segments(segments)
+        return self.dropout(self.norm(self.tokens(ids) + self.places.weight[:length] + kind))
+
+
+class Encoder(nn.Module):
+    """Layers in which every place sees every other; a matrix before them where embeddings have their own width."""
+
+    def __init__(self, shape: Shape, layers: int, embedding: int) -> None:
+        super().__init__()
+        self.widen = nn.Linear(embedding, shape.dim) if embedding != shape.dim else nn.Identity()
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(layers))
+        self.norm = shape.make_norm() if shape.norm == "pre" else nn.Identity()
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T e"],
+        lengths: Int[Tensor, " B"] | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> Float[Tensor, "B T d"]:
+        mask = None if lengths is None else within(lengths, x.shape[1])
+        x = self.widen(x)
+        for layer in self.layers:
+            x = layer(x, mask=mask, weights=weights)
+        return self.norm(x)
+
+
+class MaskedHead(nn.Module):
+    """From a hidden state to what is compared with the table of tokens."""
+
+    def __init__(self, dim: int, embedding: int, vocabulary: int, activation: str, eps: float) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise UsageError(f"model.activation = {activation!r} must be one of {', '.join(ACTIVATIONS)}.")
+        self.dense = nn.Linear(dim, embedding)
+        self.activation = ACTIVATIONS[activation]
+        self.norm = nn.LayerNorm(embedding, eps)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape e"]:
+        return self.norm(self.activation(self.dense(x)))
+
+    def logits(self, x: Float[Tensor, "*shape d"], table: Float[Tensor, "V e"]) -> Float[Tensor, "*shape V"]:
+        return F.linear(self(x), table, self.bias)
+
+
+def initialise(module: nn.Module) -> None:
+    """BERT's: 0.02 everywhere."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)
+
+
+def at(hidden: Float[Tensor, "B T d"], places: Int[Tensor, "B K"]) -> Float[Tensor, "B K d"]:
+    """The hidden states at some places of each text."""
+    return hidden[torch.arange(len(places), device=places.device)[:, None], places]

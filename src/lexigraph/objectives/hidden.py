@@ -1,0 +1,122 @@
+"""From rows of tokens to batches in which some are hidden: what BERT and ELECTRA are given to guess from.
+
+masking.py says which tokens are hidden; here texts are put between boundaries, and what is to be guessed is
+gathered. Whole words and sentences are known from the tokenizer's pieces (`Words`).
+
+Shapes: V vocabulary, n tokens of a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.objectives.chance import random_of, seeds_of_content
+from lexigraph.objectives.next_token import IGNORE
+
+if TYPE_CHECKING:
+    from lexigraph.text.tokenizer import Tokenizer
+
+
+def check_rate(rate: float) -> None:
+    if not 0 < rate < 1:
+        raise UsageError(f"objective.rate = {rate} must be a share of the tokens: more than 0 and less than 1.")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a tokenizer knows about its tokens."""
+
+    begins: Bool[np.ndarray, " V"]  # a word begins here: what does not goes on with the one before
+    stops: Bool[np.ndarray, " V"]  # a sentence ends here
+    first: int  # the first token that is not special
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, mask: int) -> Words:
+        """Read from the pieces; refuses a tokenizer in which `mask` is a token like others."""
+        special = set(tokenizer.special.values())
+        if mask not in special or mask in (tokenizer.pad, tokenizer.unk, tokenizer.eos):
+            raise UsageError(
+                f"Token {mask} (model.mask) is to hide others, but is no special token of its own: "
+                'set tokenizer.special = ["<mask>"].'
+            )
+        pieces = tokenizer.tokens(range(len(tokenizer)))
+        marked = any(piece.startswith("##") for piece in pieces)  # what goes on, not what begins
+        begins = [piece in tokenizer.special or _begins(piece, tokenizer.kind, marked) for piece in pieces]
+        stops = ["\n" in piece or piece.rstrip()[-1:] in tuple(".!?") for piece in pieces]
+        return cls(np.array(begins), np.array(stops), min(set(range(len(pieces))) - special))
+
+
+def _begins(piece: str, kind: str, marked: bool) -> bool:
+    """Whether a word begins with this piece: it is a word, a symbol, or has the white space before it."""
+    if kind == "word":
+        return True
+    if kind == "wordpiece" or (marked and kind == "imported"):
+        return not piece.startswith("##")
+    lone_byte = r"\\x..|<0x..>"  # inside a character
+    return not piece[:1].isalnum() and not re.match(lone_byte, piece)
+
+
+def beginnings(words: Words | None) -> Bool[np.ndarray, " V"]:
+    """Where words begin, or a sentence that says why nobody knows."""
+    if words is None:
+        raise LexigraphError("objective.whole_word needs a tokenizer: network.learn_vocabulary(tokenizer).")
+    return words.begins
+
+
+def seeds_for(examples: dict[str, Any], dynamic: bool) -> Int[np.ndarray, " rows"]:
+    """A seed for each text: its own, or made of what it says where it has none or nothing may change."""
+    return np.asarray(examples["seeds"] if dynamic and "seeds" in examples else seeds_of_content(examples["text"]))
+
+
+def chances(examples: dict[str, Any], dynamic: bool) -> list[tuple[np.ndarray, np.random.Generator]]:
+    """Each text with its own chance."""
+    seeds = seeds_for(examples, dynamic).tolist()
+    return [(row, random_of(seed)) for row, seed in zip(examples["text"], seeds, strict=True)]
+
+
+def contents(row: np.ndarray, longest: int, begin: int, end: int) -> Int[np.ndarray, " n"]:
+    """The tokens between the boundaries of a text. A stretch of a longer text has none, and may end with the token
+    that the next stretch begins with."""
+    row = np.asarray(row, np.int64)
+    first, last = int(row[0] in (begin, end)), len(row) - int(len(row) > 1 and row[-1] == end)
+    row = row[first:last]
+    if len(row) > longest + 1:
+        raise LexigraphError(f"{len(row)} tokens are more than the {longest} that fit into the model's context.")
+    return row[:longest]
+
+
+def framed(
+    rows: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Sequence[int], begin: int, end: int, mask: int, pad: int
+) -> dict[str, Tensor]:
+    """Inputs and targets of texts between boundaries, as tensors: `inputs`, `lengths`, and the `places` and `targets`
+    of what is to be guessed. Where there are `cuts`, `segments` too, and a boundary more."""
+    lengths = np.array([len(seen) for seen, _ in rows]) + (3 if cuts else 2)
+    inputs, wanted = (np.full((len(rows), lengths.max()), fill, np.int64) for fill in (pad, IGNORE))
+    segments = np.zeros_like(inputs)
+    for index, (seen, targets) in enumerate(rows):
+        cut = cuts[index] if cuts else len(seen)
+        for first, last, segment in ((0, cut, 0), (cut, len(seen), 1))[: 2 if cuts else 1]:
+            shift = 1 + segment  # the boundaries so far
+            inputs[index, first + shift : last + shift] = seen[first:last]
+            wanted[index, first + shift : last + shift] = targets[first:last]
+            segments[index, first + shift : last + shift + 1] = segment
+            inputs[index, last + shift] = end
+    inputs[:, 0] = begin
+    empty = np.flatnonzero((wanted == IGNORE).all(1))  # hides its end, so that every text counts
+    inputs[empty, lengths[empty] - 1], wanted[empty, lengths[empty] - 1] = mask, end
+    chosen = wanted != IGNORE
+    places = np.argsort(~chosen, axis=1, kind="stable")[:, : chosen.sum(1).max()]  # the chosen ones first
+    targets = np.take_along_axis(wanted, places, 1)
+    arrays = {"inputs": inputs, "lengths": lengths, "places": places * (targets != IGNORE), "targets": targets}
+    return {
+        name: torch.from_numpy(array) for name, array in (arrays | ({"segments": segments} if cuts else {})).items()
+    }
