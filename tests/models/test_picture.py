@@ -74,6 +74,19 @@ def test_a_boundary_before_the_sentence_takes_none_of_its_room():
     assert not torch.allclose(with_start.encode(ids, lengths), network().encode(ids, lengths), atol=1e-2)
 
 
+def test_stretched_places_are_learned_from_and_never_read_with():
+    net, stretched = network(), network(Objective(stretch=0.9))
+    stretched.load_state_dict(net.state_dict())
+    seeds = torch.tensor([3, 4])
+    ids, seen = torch.tensor([[5, 6, 7, 2]] * 2), torch.ones(2, 4, dtype=torch.bool)
+    plain, moved = stretched._read(ids, seen), stretched._read(ids, seen, seeds)
+    assert torch.equal(plain, net._read(ids, seen, seeds))
+    assert not torch.allclose(moved[0], moved[1], atol=1e-3)  # the same sentence, other gaps
+    wider = torch.cat([ids, torch.zeros(2, 3, dtype=torch.long)], 1)
+    padded = stretched._read(wider, F.pad(seen, (0, 3)), seeds)
+    assert torch.allclose(moved, padded, atol=1e-5)  # whatever the company
+
+
 def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
     x = torch.randn(2, 3, 5, 5)
     monkeypatch.setattr("torch.compiler.is_compiling", lambda: True)

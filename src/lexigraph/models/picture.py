@@ -37,7 +37,7 @@ from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.gram import GramPooling
 from lexigraph.nn.linear import linear
 from lexigraph.nn.picture import Draw, Form, Look
-from lexigraph.nn.positions import rotary, sinusoidal
+from lexigraph.nn.positions import rotary, rotations, sinusoidal
 from lexigraph.nn.stepper import State, Step
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives import chance
@@ -49,7 +49,8 @@ SIDES = (16, 32, 64, 128)
 BLURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of these, and blends between them
 UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
 HIDE, DROP, LEVEL = 1, 2, 3  # streams of chance (objectives/chance.py): uniform numbers,
-NOISE, POSTERIOR = 4, 5  # and normal ones
+NOISE, POSTERIOR = 4, 5  # and normal ones (uniform 8 to 11)
+STRETCH = 12
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Objective:
     soft: float = 0.0  # the largest noise on those
     hide: float = 0.0  # the share of tokens that the encoder sees as unknown
     drop: float = 0.0  # the share of tokens that the encoder does not see at all
+    stretch: float = 0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count places
     variational: bool = False
     free_bits: float = 0.0  # nats per entry of z that cost nothing
     anneal: int = 1000  # steps until the KL term has its full weight
@@ -152,10 +154,15 @@ class PictureAutoencoder(nn.Module):
         seen = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
         return self._normal(self._read(ids, seen)[:, 0])
 
-    def _read(self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"]) -> Float[Tensor, "B outputs latent"]:
+    def _read(
+        self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"], seeds: Int[Tensor, " B"] | None = None
+    ) -> Float[Tensor, "B outputs latent"]:
         if self.config.start:
             ids, seen = F.pad(ids, (1, 0), value=END), F.pad(seen, (1, 0), value=True)
         x, rotation = self._embed(ids)
+        if seeds is not None and self.objective.stretch:
+            gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
+            rotation = rotations(gaps.cumsum(1), self.config.dim // self.config.heads).unsqueeze(2)
         for layer in self.encoder:
             x = layer(x, rotation, seen[:, None, None])
         A = self.norm_encoder(x) * seen.unsqueeze(2)
@@ -248,7 +255,7 @@ class PictureAutoencoder(nn.Module):
         if seeds is not None and objective.drop:
             looked = seen & (chance.uniform(seeds, source.shape[1], DROP) >= objective.drop)
             looked = looked | (looked.sum(1, keepdim=True) == 0) & seen  # at least something
-        read, blur, terms = self._read(source, looked), None, {}
+        read, blur, terms = self._read(source, looked, seeds), None, {}
         z = self._normal(read[:, 0])
         if objective.variational:
             noise = None if seeds is None else chance.gaussian(seeds, self.latent, POSTERIOR)
@@ -340,5 +347,7 @@ def _check(config: Config, objective: Objective) -> None:
         )
     if config.k not in (1, 2, 4, 8):
         raise LexigraphError(f"model.k = {config.k} must be 1 (a vector), 2, 4 or 8 (a map).")
+    if objective.stretch and (config.positions != "rotary" or not 0 < objective.stretch < 1):
+        raise LexigraphError("objective.stretch must be less than 1, and needs rotary positions.")
     if objective.variational and objective.blur:
         raise LexigraphError("objective.variational brings its own noise: set objective.blur to 0.")

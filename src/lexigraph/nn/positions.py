@@ -8,20 +8,26 @@ rotary       the pair (x_i, x_{i+D/2}) of a query or key is turned by the angle 
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 
 def sinusoidal(length: int, dim: int) -> Float[Tensor, "length dim"]:
     """The fixed table of Vaswani et al. (2017)."""
-    table = torch.zeros(length, dim)
-    table[:, 0::2], table[:, 1::2] = _angles(length, dim).sin(), _angles(length, dim).cos()[:, : dim // 2]
+    table, angles = torch.zeros(length, dim), torch.arange(length)[:, None] * _frequencies(dim)
+    table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()[:, : dim // 2]
     return table
 
 
 def rotary(length: int, dim: int) -> Float[Tensor, "2 length dim"]:
     """Cosines and sines for `turn`, both halves of a head alike (Su et al. 2021)."""
-    angles = _angles(length, dim).repeat(1, 2)
+    return rotations(torch.arange(length), dim)
+
+
+def rotations(places: Shaped[Tensor, "*B T"], dim: int) -> Float[Tensor, "2 *B T dim"]:
+    """The same for tokens that stand at any places, whole numbers or not."""
+    angles = places.float().unsqueeze(-1) * _frequencies(dim, places.device)
+    angles = torch.cat([angles, angles], -1)
     return torch.stack([angles.cos(), angles.sin()])
 
 
@@ -32,6 +38,5 @@ def turn(x: Float[Tensor, "B H T D"], angles: Float[Tensor, "2 *#shape T D"]) ->
     return x * cos + torch.cat([-right, left], -1) * sin
 
 
-def _angles(length: int, dim: int) -> Float[Tensor, "length half"]:
-    frequency = 10000.0 ** (-torch.arange(0, dim, 2).float() / dim)
-    return torch.arange(length).float()[:, None] * frequency
+def _frequencies(dim: int, device: torch.device | None = None) -> Float[Tensor, " half"]:
+    return 10000.0 ** (-torch.arange(0, dim, 2, device=device).float() / dim)
