@@ -36,7 +36,7 @@ from jaxtyping import Float, Float64, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lexigraph.decoding.choices import Chance, forbidden, log_probabilities
+from lexigraph.decoding.choices import Chance, forbidden, highest, log_probabilities
 from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis, Stop, normalised, rank
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.stepper import Stepper
@@ -99,7 +99,7 @@ def _expand(
     end_key, end_sums = (before + x[:, eos : eos + 1] for x in (keys, log_p))
     if not may_end:
         end_key = torch.full_like(end_key, -torch.inf)
-    top, tokens = keys.index_fill_(1, never, -torch.inf).topk(min(sums.shape[1], log_p.shape[1]))
+    top, tokens = highest(keys.index_fill_(1, never, -torch.inf), min(sums.shape[1], log_p.shape[1]))
     live_key = before + top
     live_sums = live_key if noisy is None else before + log_p.gather(1, tokens)
     return _Candidates(*(x.view(len(sums), -1) for x in (live_key, live_sums, tokens, end_key, end_sums)))

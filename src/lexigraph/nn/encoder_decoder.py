@@ -16,18 +16,18 @@ n sentences of a search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, before, within
 from lexigraph.nn.linear import linear
+from lexigraph.nn.past import Past
 from lexigraph.nn.stepper import State, Step
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives.chance import random_of, seeds_of_content
@@ -35,15 +35,23 @@ from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
 
 END = 2  # the boundary, in every tokenizer
-ROOM = 8  # places that a cache has at first: few, since a beam copies all of them at every step
+ROOM = 32  # places that there is room for at first
 
 
 @dataclass(frozen=True)
 class Cache(State):
-    """rows: `past` (R, L, 2, H, capacity, D); source: `memory` (n, L, 2, H, S, D), `lengths` (n)."""
+    """source: `memory` (n, L, 2, H, S, D), `lengths` (n)."""
 
+    past: Past = field(kw_only=True)
     time: int = 0  # tokens taken, the same for all rows
     ragged: bool = False  # whether any source has padding
+
+    def select(self, rows: Int[Tensor, " rows"]) -> Cache:
+        return replace(self, past=self.past.follow(rows))
+
+    def keep(self, sentences: Int[Tensor, " kept"]) -> Cache:
+        source = {name: value.index_select(0, sentences) for name, value in self.source.items()}
+        return replace(self, source=source, past=self.past.keep(self.rows_of(sentences)))
 
 
 class EncoderDecoder(nn.Module):
@@ -194,10 +202,8 @@ class EncoderDecoder(nn.Module):
         memory = self.read(ids, lengths if ragged else None)
         kept = torch.stack([torch.stack(layer.remember(memory), 1) for layer in self.decoder], 1)
         rows, shape = len(ids) * width, self.shape
-        room = (rows, len(self.decoder), 2, shape.heads, min(ROOM, self.room), shape.width)
-        state: Any = Cache(
-            {"past": memory.new_empty(room)}, {"memory": kept, "lengths": lengths}, width, ragged=ragged
-        )
+        past = Past.start(rows, len(self.decoder), shape.heads, shape.width, min(ROOM, self.room), memory)
+        state: Any = Cache({}, {"memory": kept, "lengths": lengths}, width, past=past, ragged=ragged)
         for token in self.first:
             step = self.step(state, torch.full((rows,), token, device=ids.device), attention=True)
             state = step.state
@@ -208,25 +214,20 @@ class EncoderDecoder(nn.Module):
         upper half of the layers."""
         memory, time = state.source["memory"], state.time
         self._fits(time + 1)
-        past = self._grown(state.rows["past"], time)
+        past = state.past
+        if time == past.lines.shape[1]:
+            past = past.grown(min(self.room, 2 * time))
         seen = within(state.source["lengths"], memory.shape[4]) if state.ragged else None
         bias = self.position_bias(1, time + 1, time, decoder=True)
         x = self.embed(tokens[:, None], time, decoder=True)
         looked: list[Tensor] = []
         for number, layer in enumerate(self.decoder):
             told = looked if attention and number >= len(self.decoder) // 2 else None
-            seen_keys, room = memory[:, number].unbind(1), past[:, number].unbind(1)
-            x = layer(x, mask=bias, memory=seen_keys, memory_mask=seen, past=room, time=time, memory_weights=told)
+            known, own = memory[:, number].unbind(1), past.of(number)
+            x = layer(x, mask=bias, memory=known, memory_mask=seen, past=own, time=time, memory_weights=told)
         where = torch.stack(looked).mean((0, 2)).flatten(0, 1) if attention else None  # (n, rows of each, S)
         logits = self.logits(self.finish(self.norm_decoder(x[:, 0])))
-        return Step(logits, replace(state, rows={"past": past}, time=time + 1), where)
-
-    def _grown(self, past: Tensor, time: int) -> Tensor:
-        """Room for one more place; to grow by a share keeps the copying linear in the length."""
-        capacity = past.shape[4]
-        if time < capacity:
-            return past
-        return F.pad(past, (0, 0, 0, min(self.room - capacity, max(4, capacity // 4))))
+        return Step(logits, replace(state, past=past, time=time + 1), where)
 
 
 def pairs(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, first: Sequence[int], pad: int) -> Batch:

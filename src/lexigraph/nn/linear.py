@@ -22,6 +22,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from lexigraph.errors import LexigraphError
 
 LARGE = 1 << 17  # weights; below, what oneDNN takes to begin is more than it saves
+SMALL = 1 << 14  # and those that stay as they are in 8 bits: rounding would cost more than it saves
 ROWS = 32  # the number of rows to lay out for; the layout serves any other as well
 _blocked = WeakTensorKeyDictionary()  # weight → (its version, its copy); gone with the weight
 _packed = WeakTensorKeyDictionary()  # weights that are used in 8 bits → their version and their packed rows
@@ -32,7 +33,7 @@ def linear(
     x: Float[Tensor, "*shape d"], weight: Float[Tensor, "k d"], bias: Float[Tensor, " k"] | None = None
 ) -> Float[Tensor, "*shape k"]:
     """x Wᵀ + b by the fastest way there is: as F.linear, but for rounding."""
-    if not torch.compiler.is_compiling() and torch.is_inference_mode_enabled() and _packed and weight in _packed:
+    if not torch.compiler.is_compiling() and _packed and not torch.is_grad_enabled() and weight in _packed:
         return _by_integers(x, weight, bias)
     if not _blockable(x, weight):
         return F.linear(x, weight, bias)
@@ -45,13 +46,13 @@ def linear(
 
 
 def quantise(network: nn.Module) -> int:
-    """Multiply with all large matrices of a network in 8 bits from now on; returns how many those are."""
+    """Multiply with all but tiny matrices of a network in 8 bits, unless gradients are wanted; how many those are."""
     if not hasattr(torch, "quantize_per_channel") or not torch.backends.quantized.supported_engines:
         raise LexigraphError("This build of torch has no 8-bit products for the CPU.")
-    large = [p for p in network.parameters() if p.dim() == 2 and p.numel() >= LARGE and p.device.type == "cpu"]
-    for weight in large:
+    matrices = [p for p in network.parameters() if p.dim() == 2 and p.numel() >= SMALL]
+    for weight in matrices:
         _packed[weight] = {}
-    return len(large)
+    return len(matrices)
 
 
 def _by_integers(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

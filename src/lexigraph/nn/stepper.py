@@ -43,9 +43,12 @@ class State:
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> State:
         """Only these sentences, with all their rows: finished ones are dropped."""
-        kept = (sentences[:, None] * self.width + sentences.new_tensor(range(self.width))).flatten()
         source = {name: value.index_select(0, sentences) for name, value in self.source.items()}
-        return replace(self.select(kept), source=source)
+        return replace(self.select(self.rows_of(sentences)), source=source)
+
+    def rows_of(self, sentences: Int[Tensor, " some"]) -> Int[Tensor, " rows"]:
+        """The numbers of all rows of these sentences."""
+        return (sentences[:, None] * self.width + sentences.new_tensor(range(self.width))).flatten()
 
 
 @dataclass(frozen=True)

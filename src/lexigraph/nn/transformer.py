@@ -25,6 +25,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, attend, attend_explicitly
 from lexigraph.nn.feedforward import Activation, FeedForward
 from lexigraph.nn.linear import Linear
+from lexigraph.nn.past import Past
 from lexigraph.nn.positions import turn
 
 KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
@@ -101,7 +102,7 @@ class SelfAttention(_Attention):
         rotation: Tensor | None = None,
         mask: Mask | None = None,
         causal: bool = False,
-        past: KeyValue | None = None,
+        past: KeyValue | Past | None = None,
         time: int = 0,
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
@@ -109,6 +110,9 @@ class SelfAttention(_Attention):
         q, k, v = self._split(self.qkv(x), 3)
         if rotation is not None:
             q, k = turn(q, rotation), turn(k, rotation)
+        if isinstance(past, Past):
+            mixed = past.attend(q, k, v, time, bias=mask, scale=self.scale, weights=weights)
+            return self.out(mixed.transpose(1, 2).flatten(2))
         if past is not None:
             length = x.shape[1]
             for room, new in zip(past, (k, v), strict=True):
@@ -165,7 +169,7 @@ class Layer(nn.Module):
         memory: Float[Tensor, "B S d"] | KeyValue | None = None,
         memory_mask: Tensor | None = None,
         causal: bool = False,
-        past: KeyValue | None = None,
+        past: KeyValue | Past | None = None,
         time: int = 0,
         weights: list[Tensor] | None = None,
         memory_weights: list[Tensor] | None = None,

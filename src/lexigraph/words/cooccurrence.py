@@ -30,9 +30,9 @@ from types import TracebackType
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from lexigraph.compiled import kernel
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
-from lexigraph.words.compiled import kernel
 from lexigraph.words.corpus import Corpus
 from lexigraph.words.scan import END
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from lexigraph.compiled import kernel
 from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
-from lexigraph.words.compiled import kernel
 from lexigraph.words.cooccurrence import Cooccurrence
 from lexigraph.words.lanes import LANES, fma, load, over_root, splat, store, times, total
 from lexigraph.words.settings import Settings

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lexigraph.words.compiled import kernel, part
+from lexigraph.compiled import kernel, part
 from lexigraph.words.lanes import LANES, fetch, fma, load, splat, store, total
 
 LONGEST = 10_000  # words of a line that are taken at once

@@ -16,9 +16,9 @@ from functools import cache
 
 import numpy as np
 
+from lexigraph.compiled import kernel
 from lexigraph.errors import UsageError
 from lexigraph.registry import nearest
-from lexigraph.words.compiled import kernel
 from lexigraph.words.settings import SPLITS
 
 END = -1  # stands in the ids where a line ends
