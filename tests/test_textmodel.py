@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import shutil
 
 import numpy as np
 import pytest
 import torch
 
 import lexigraph
+from lexigraph.cli_options import load_model
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation import search
 
@@ -105,3 +107,23 @@ def test_an_ability_that_it_lacks_is_named_with_those_it_has(model):
     assert not hasattr(model, "tag")
     with pytest.raises(AttributeError, match=r"genrate.*generate"):
         _ = model.genrate
+
+
+def test_in_eight_bits_a_model_says_nearly_the_same_and_its_cost_is_told(tiny_run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("lexigraph.nn.linear.SMALL", 1)
+    run, text = tmp_path / "run", tmp_path / "text.txt"
+    shutil.copytree(tiny_run, run)
+    text.write_text("She laughed .\nThe old men were tired .\n" * 20)
+    exact, rounded = lexigraph.load(run), lexigraph.load(run, int8=True)
+    assert rounded.int8
+    values, near = exact.score(["She laughed ."]), rounded.score(["She laughed ."])
+    assert values != near
+    assert values == pytest.approx(near, rel=0.02)
+    load_model(run, "auto", int8=True)
+    assert "eval" in capsys.readouterr().err
+    found = lexigraph.evaluate(run, text, int8=True)
+    assert "|weights:int8" in found["int8"]["signature"]
+    assert "int8" not in found["signature"]
+    assert 0 < abs(found["int8"]["nll"]["value"] - found["nll"]["value"]) < 0.02 * found["nll"]["value"]
+    load_model(run, "auto", int8=True)
+    assert f"instead of {found['nll']['value']:.4f} on {text}" in capsys.readouterr().err

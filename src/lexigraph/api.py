@@ -43,9 +43,9 @@ UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text, f
 START = "start.safetensors"  # the weights that fine-tuning starts from
 
 
-def load(folder: str | Path, device: str = "auto") -> TextModel:
-    """A trained model from its run folder."""
-    return TextModel.load(folder, device)
+def load(folder: str | Path, device: str = "auto", *, int8: bool = False) -> TextModel:
+    """A trained model from its run folder; `int8`: on the CPU, with products in 8 bits."""
+    return TextModel.load(folder, device, int8)
 
 
 def train(
@@ -356,13 +356,19 @@ def _baseline(recipe: Recipe, train: Shard) -> Any:
 
 
 def evaluate(
-    folder: str | Path, data: str | Path, *, train: str | Path | None = None, device: str = "auto"
+    folder: str | Path,
+    data: str | Path,
+    *,
+    train: str | Path | None = None,
+    device: str = "auto",
+    int8: bool = False,
 ) -> dict[str, Any]:
     """Scores of a trained model on a file, with their signature; they are added to the run's results.json.
 
     train: the training text; with it, the n-gram baseline of a language model is measured on the file as well.
+    int8: also the scores of the same model with products in 8 bits, under "int8".
     """
-    model = load(folder, device)
+    model = load(folder, "cpu" if int8 and device == "auto" else device)
     run = Run.open(folder)
     if corpus.find(str(data)) == corpus.find(model.recipe.data.train):
         warnings.warn(
@@ -371,7 +377,10 @@ def evaluate(
     with tempfile.TemporaryDirectory() as temporary:
         baseline = _baseline(model.recipe, _tokenized(model, train, Path(temporary) / "train")) if train else None
         steps = run.json("results.json")["steps"] if run.finished else _steps_so_far(run)
-        scores = _scores(model, run, _tokenized(model, data, Path(temporary) / "test"), steps, baseline)
+        shard = _tokenized(model, data, Path(temporary) / "test")
+        scores = _scores(model, run, shard, steps, baseline)
+        if int8:
+            scores["int8"] = _scores(model.quantise(), run, shard, steps)
     if run.finished and not run.bundled:
         results = run.json("results.json")
         results.setdefault("files", {})[str(data)] = scores

@@ -22,6 +22,7 @@ from lexigraph.cli_options import (
     AsJson,
     Beam,
     Device,
+    Int8,
     MaxNew,
     PromptTokens,
     RunArgument,
@@ -265,6 +266,7 @@ def evaluate(
     as_json: AsJson = False,
     suite: Annotated[str, typer.Option(help="`latent`: all that a model of sentence vectors can be asked.")] = "",
     judge: Annotated[Path | None, typer.Option(metavar="RUN", help="A language model of other text.")] = None,
+    int8: Annotated[bool, typer.Option("--int8", help="Also in 8 bits, side by side.")] = False,
     train: Annotated[str | None, typer.Option(help="The training text: for n-grams of it, or copies.")] = None,
     domain: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="Text of another domain.")] = None,
     edits: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Pairs: sentence-edits, styleptb.")] = None,
@@ -284,14 +286,18 @@ def evaluate(
                              "similarity": similarity, "quick": quick, "out": out}  # fmt: skip
     if not suite and any(given.values()):
         raise UsageError(f"--{next(name for name in given if given[name])} belongs to a suite: add --suite latent.")
+    if suite and int8:
+        raise UsageError("--int8 is not for suites: leave out one of them.")
     if suite:
         _latent(run, data, device, as_json, train=train, **given)
         return
-    scores = api.evaluate(run, data, train=train, device=device)
+    scores = api.evaluate(run, data, train=train, device=device, int8=int8)
     if as_json:
         print_json(scores)
         return
-    counted = {"n-grams": scores.get("ngram_baseline"), "token frequencies alone": scores.get("unigram_baseline", {})}
+    rounded = {name: value["value"] for name, value in _metrics(scores["int8"])} if int8 else None
+    counted = {"in 8 bits": rounded, "n-grams": scores.get("ngram_baseline"),
+               "token frequencies alone": scores.get("unigram_baseline", {})}  # fmt: skip
     baselines = {name: values for name, values in counted.items() if values is not None}
     rows = [(name, *_metric(value), *(f"{each[name]:.4f}" if name in each else "" for each in baselines.values()))
             for name, value in _metrics(scores)]  # fmt: skip
@@ -356,9 +362,10 @@ def generate(
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many texts for each prompt.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
     device: Device = "auto",
+    int8: Int8 = False,
 ) -> None:
     """Continue each prompt; `generate RUN ""` starts from nothing."""
-    model = load_model(run, device)
+    model = load_model(run, device, int8)
     starts = [prompt for prompt in read_texts(prompts) for _ in range(count)]
     live = len(starts) == 1 and beam == 1 and sys.stdout.isatty()  # a person watches: show text as it comes
     texts = model.generate(starts, max_new=max_new, temperature=temperature, top_k=top_k, top_p=top_p, beam=beam,
@@ -375,9 +382,10 @@ def complete(
     alpha: Alpha = 0.7,
     max_new: MaxNew = 40,
     device: Device = "auto",
+    int8: Int8 = False,
 ) -> None:
     """The most probable ways to finish each text: score (Σ log p / T^alpha), Σ log p, text."""
-    model = load_model(run, device)
+    model = load_model(run, device, int8)
     for prompt in read_texts(prompts):
         for ending in model.complete(prompt, n_best=n_best, beam=beam, max_new=max_new, alpha=alpha):
             print(f"{ending.score:.4f}\t{ending.log_probability:.4f}\t{ending.text}")
@@ -389,9 +397,10 @@ def score(
     texts: Texts = None,
     prefix: Annotated[bool, typer.Option("--prefix", help="Score texts as beginnings, without their end.")] = False,
     device: Device = "auto",
+    int8: Int8 = False,
 ) -> None:
     """Natural-log probability of each text, its end included; of a translator: source, tab, target."""
-    model = load_model(run, device)
+    model = load_model(run, device, int8)
     lines = list(read_texts(texts))
     if "translate" in model.abilities:
         sources, _, targets = zip(*(line.partition("\t") for line in lines), strict=True) if lines else ((), (), ())
@@ -414,9 +423,10 @@ def translate(
         bool, typer.Option("--alignment", help="Each piece written, and what it looked at.")
     ] = False,
     device: Device = "auto",
+    int8: Int8 = False,
 ) -> None:
     """Translate each text by beam search."""
-    model, lines = load_model(run, device), list(read_texts(texts))
+    model, lines = load_model(run, device, int8), list(read_texts(texts))
     how: dict[str, Any] = {"beam": beam, "alpha": alpha, "n_best": n_best, "direction": direction}
     if n_best == 1 and not alignment:
         print(*model.translate(lines, **how), sep="\n")
@@ -436,9 +446,10 @@ def rank(
     prompt: Annotated[str, typer.Option(help="What stands before every candidate.")] = "",
     prefix: Annotated[bool, typer.Option("--prefix", help="The text may go on after the candidate.")] = False,
     device: Device = "auto",
+    int8: Int8 = False,
 ) -> None:
     """The candidates by probability, the most probable first."""
-    model = load_model(run, device)
+    model = load_model(run, device, int8)
     for item in model.rank(list(read_texts(candidates)), prompt=prompt, ended=not prefix):
         print(f"{item.log_probability:.4f}\t{item.text}")
 
@@ -449,9 +460,10 @@ def fill(
     texts: Texts = None,
     k: Annotated[int, typer.Option("-k", min=1, help="So many fillings of each text.")] = 5,
     device: Device = "auto",
+    int8: Int8 = False,
 ) -> None:
     """The most probable ways to fill the gaps of each text, written <mask>: probability, tokens, text."""
-    model = load_model(run, device)
+    model = load_model(run, device, int8)
     for text in read_texts(texts):
         for found in model.fill(text, k=k):
             print(f"{found.probability:.4f}\t{' '.join(found.tokens)}\t{found.text}")

@@ -57,6 +57,8 @@ def signature(model: TextModel, shard: Shard, steps: int, **more: Any) -> str:
         "lexigraph": __version__,
         "torch": torch.__version__.split("+")[0],
     }
+    if model.int8:
+        parts["weights"] = "int8"
     if recipe.data.clean or recipe.data.rare:
         parts["clean"] = "+".join([*recipe.data.clean, *map(str, recipe.data.rare)])
     if recipe.data.unit == "stream" and network.remembers:

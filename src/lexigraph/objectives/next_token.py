@@ -24,6 +24,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from lexigraph.nn.linear import linear
 from lexigraph.objectives.terms import Batch, Term, Terms
 
 IGNORE = -100  # the target of padding: neither scored nor counted
@@ -94,11 +95,24 @@ def linear_cross_entropy(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
     """The loss summed over tokens, and the NLL of each, of softmax(hidden @ table.T + bias) against `targets`."""
     if torch.compiler.is_compiling():  # the compiler fuses the plain form and keeps no float32 logits either
-        log_p = F.linear(hidden, table, bias).log_softmax(1, dtype=_types(hidden)[1])
-        return _losses(log_p, targets, smoothing, pad)
-    if not torch.is_grad_enabled():  # inside, grad mode is always off and does not tell
-        hidden, table, bias = hidden.detach(), table.detach(), None if bias is None else bias.detach()
-    return _LinearCrossEntropy.apply(hidden, table, bias, targets, smoothing, pad)
+        logits, wide = F.linear(hidden, table, bias), _types(hidden)[1]
+        if smoothing:
+            return _losses(logits.log_softmax(1, dtype=wide), targets, smoothing, pad)
+        # not by `gather`: its gradient is float32 zeros, as many as logits, with one number added in each row
+        nll = F.cross_entropy(logits.to(wide), targets, ignore_index=IGNORE, reduction="none")
+        return nll.sum(), nll.detach()
+    if torch.is_grad_enabled():
+        return _LinearCrossEntropy.apply(hidden, table, bias, targets, smoothing, pad)
+    low, wide = _types(hidden)
+    rows, table, bias = _rows(hidden, table), table.to(low), None if bias is None else bias.to(low)
+    slices = zip(hidden.to(low).split(rows), targets.split(rows), strict=True)
+    found = [_losses(linear(h, table, bias).log_softmax(1, dtype=wide), y, smoothing, pad) for h, y in slices]
+    return torch.stack([loss for loss, _ in found]).sum(), torch.cat([nll for _, nll in found])
+
+
+def _rows(hidden: Tensor, table: Tensor) -> int:
+    """Of a slice."""
+    return max(1, (SLICE if hidden.device.type == "cpu" else WIDE_SLICE) // len(table))
 
 
 def _losses(log_p: Tensor, targets: Tensor, smoothing: float, pad: int) -> tuple[Tensor, Tensor]:
@@ -119,7 +133,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 smoothing: float, pad: int) -> tuple[Tensor, Tensor]:  # fmt: skip
         wanted = any(ctx.needs_input_grad[:3])
         vocabulary = table.shape[0]
-        rows = max(1, (SLICE if hidden.device.type == "cpu" else WIDE_SLICE) // vocabulary)
+        rows = _rows(hidden, table)
         low, wide = _types(hidden)
         low_hidden, low_table = hidden.to(low), table.to(low)
         low_bias = None if bias is None else bias.to(low)
