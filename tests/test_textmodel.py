@@ -57,6 +57,20 @@ def test_rank_puts_the_most_probable_first(model):
     assert ranked[0].text == best
 
 
+def test_examples_stand_before_the_prompt_and_gain_forgives_rare_words(model):
+    candidates = ["is tired .", "laughed ."]
+    shown = model.rank(candidates, prompt="He ", examples=["She laughed .", "We sang ."], separator=" ")
+    plain = model.rank(candidates, prompt="She laughed . We sang . He ")
+    assert [(i.text, i.score) for i in shown] == [(i.text, i.score) for i in plain]
+    for item in model.rank(candidates, prompt="He ", by="mean"):
+        assert item.score == pytest.approx(item.log_probability / item.tokens)
+    for item in model.rank(candidates, prompt="He ", by="gain"):
+        alone = model.rank([item.text])[0].score
+        assert item.score == pytest.approx(item.log_probability - alone)
+    with pytest.raises(LexigraphError, match="not by 'luck'"):
+        model.rank(candidates, by="luck")
+
+
 def test_complete_gives_texts_that_begin_with_the_prompt_best_first(model):
     found = model.complete("The", n_best=3, max_new=6)
     assert len({str(item) for item in found}) == 3

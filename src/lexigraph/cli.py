@@ -444,14 +444,17 @@ def rank(
     run: RunArgument,
     candidates: Texts = None,
     prompt: Annotated[str, typer.Option(help="What stands before every candidate.")] = "",
+    example: Annotated[list[str] | None, typer.Option(help="A text before the prompt; several are several.")] = None,
+    by: Annotated[str, typer.Option(help="sum of log p; mean of it; gain over the candidate by itself.")] = "sum",
     prefix: Annotated[bool, typer.Option("--prefix", help="The text may go on after the candidate.")] = False,
     device: Device = "auto",
     int8: Int8 = False,
 ) -> None:
-    """The candidates by probability, the most probable first."""
+    """The candidates by probability, the most probable first: score, text."""
     model = load_model(run, device, int8)
-    for item in model.rank(list(read_texts(candidates)), prompt=prompt, ended=not prefix):
-        print(f"{item.log_probability:.4f}\t{item.text}")
+    given: dict[str, Any] = {"prompt": prompt, "examples": example or (), "by": by}
+    for item in model.rank(list(read_texts(candidates)), ended=not prefix, **given):
+        print(f"{item.score:.4f}\t{item.text}")
 
 
 @app.command(rich_help_panel="Abilities")

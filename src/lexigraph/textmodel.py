@@ -246,17 +246,43 @@ class TextModel:
         sequences = [np.array([begin, *self._encode(text)] + [eos] * ended) for text in texts]
         return token_log_probabilities(self.network, sequences, self.device)
 
-    def rank(self, candidates: Sequence[str], *, prompt: str = "", ended: bool = True) -> list[Scored]:
+    def rank(
+        self,
+        candidates: Sequence[str],
+        *,
+        prompt: str = "",
+        examples: Sequence[str] = (),
+        separator: str = "\n",
+        by: str = "sum",
+        ended: bool = True,
+    ) -> list[Scored]:
         """The candidates by their probability after `prompt`, the most probable first.
 
+        examples: whole texts that show what is wanted, before the prompt: none, one or a few "shots".
+        by: "sum" of log p; "mean", of its tokens, which does not favour the short; "gain" over the candidate's log p
+            by itself, which does not favour the common.
         `ended=False` leaves open how the text goes on: "The key to the cabinets is" need not be a whole text.
+
+            >>> model.rank([" good", " bad"], prompt="I loved it. Mood:",
+            ...            examples=["It was dull. Mood: bad"], ended=False)        # doctest: +SKIP
         """
         self._require("rank")
+        if by not in (ways := ("sum", "mean", "gain")):
+            raise UsageError(f"Candidates are ranked by {', '.join(ways)}, not by {by!r}.")
+        own = self._continued("".join(text + separator for text in examples) + prompt, candidates, ended)
+        alone = self._continued("", candidates, ended) if by == "gain" else own
+        ranked = []
+        for candidate, values, bare in zip(candidates, own, alone, strict=True):
+            total = float(values.sum())
+            score = {"sum": total, "mean": total / max(1, len(values)), "gain": total - float(bare.sum())}[by]
+            ranked.append(Scored(candidate, total, len(values), score))
+        return sorted(ranked, key=lambda item: -item.score)
+
+    def _continued(self, prompt: str, candidates: Sequence[str], ended: bool) -> list[Float[np.ndarray, " T"]]:
+        """Natural-log probabilities of the candidates' tokens after the prompt."""
         texts = [prompt + candidate for candidate in candidates]
         given = _common_length([self._encode(text) for text in [prompt, *texts]])
-        own = [values[given:] for values in self.token_scores(texts, ended=ended)]
-        ranked = [Scored(c, float(v.sum()), len(v), float(v.sum())) for c, v in zip(candidates, own, strict=True)]
-        return sorted(ranked, key=lambda item: -item.score)
+        return [values[given:] for values in self.token_scores(texts, ended=ended)]
 
     def search(
         self, prompts: Sequence[Sequence[int]], *, width: int, max_new: int = 60, alpha: float = 0.7
