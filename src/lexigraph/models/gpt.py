@@ -27,9 +27,10 @@ from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import linear
+from lexigraph.nn.past import Cache, KeyValue, Past
 from lexigraph.nn.positions import rotary, sinusoidal
-from lexigraph.nn.stepper import State, Step
-from lexigraph.nn.transformer import KeyValue, Layer, Shape
+from lexigraph.nn.stepper import Step
+from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives.next_token import next_token_terms, shifted
 from lexigraph.objectives.terms import Batch, Carry, Terms
 
@@ -52,17 +53,6 @@ class Config:
 @dataclass(frozen=True)
 class Objective:
     label_smoothing: float = 0.0
-
-
-@dataclass(frozen=True)
-class Cache(State):
-    """Keys and values so far. Rows are padded on the left, so that all of them grow at one end.
-
-    rows: `cache` (R, L, 2, H, capacity, D), `ids` (R, capacity), `pads` (R): empty places on the left
-    """
-
-    time: int = 0  # places in use, the same for all rows
-    ragged: bool = False  # whether any row has empty places
 
 
 class GPT(nn.Module):
@@ -141,7 +131,7 @@ class GPT(nn.Module):
         ids: Int[Tensor, "B T"],
         places: Int[Tensor, "#B T"],
         *,
-        store: Sequence[KeyValue] = (),
+        store: Sequence[KeyValue | Past] = (),
         time: int = 0,
         **looking: Any,
     ) -> Float[Tensor, "B T d"]:
@@ -154,7 +144,7 @@ class GPT(nn.Module):
         else:
             rotation = self.table[:, places].unsqueeze(2)
         x = self.dropout(x)
-        rooms: Sequence[KeyValue | None] = store or [None] * len(self.blocks)
+        rooms: Sequence[KeyValue | Past | None] = store or [None] * len(self.blocks)
         for block, past in zip(self.blocks, rooms, strict=True):
             x = block(x, rotation, past=past, time=time, **looking)
         return x
@@ -172,49 +162,39 @@ class GPT(nn.Module):
 
     def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. A full cache is read anew from its later half."""
-        rows, time = state.rows, state.time
+        time, begins = state.time, state.past.begins
         if time == self.context:
             half = self.context // 2
-            ids = torch.cat([rows["ids"][:, time - half : time], tokens[:, None]], 1)
-            return replace_width(self._read(ids, (rows["pads"] - (time - half)).clamp(min=0), 1), state.width)
-        cache, ids = self._grown(rows["cache"], rows["ids"], time)
+            ids = torch.cat([state.rows["ids"][:, time - half : time], tokens[:, None]], 1)
+            return replace_width(self._read(ids, (begins - (time - half)).clamp(min=0), 1), state.width)
+        past, ids = state.with_room(self.context), state.rows["ids"]
+        ids = F.pad(ids, (0, past.capacity - ids.shape[1])) if past.capacity > ids.shape[1] else ids
         ids[:, time] = tokens
-        places = (time - rows["pads"])[:, None]
-        mask = None
-        if state.ragged:
-            mask = (torch.arange(time + 1, device=ids.device) >= rows["pads"][:, None])[:, None, None]
         weights: list[Tensor] | None = [] if attention else None
-        x = self._through(tokens[:, None], places, store=_by_layer(cache), time=time, mask=mask, weights=weights)
+        store = [past.of(number) for number in range(len(self.blocks))]
+        x = self._through(tokens[:, None], (time - begins)[:, None], store=store, time=time, weights=weights)
         seen = torch.stack(weights).mean((0, 2))[:, -1] if weights else None  # over layers and heads
-        state = replace(state, rows=rows | {"cache": cache, "ids": ids}, time=time + 1)
-        return Step(self._logits(x), state, seen)
+        return Step(self._logits(x), replace(state, rows={"ids": ids}, past=past, time=time + 1), seen)
 
     def _read(self, ids: Int[Tensor, "B T"], pads: Int[Tensor, " B"], width: int) -> Step:
-        """Fill a new cache from prompts that are padded on the left."""
+        """Fill a new cache from prompts that are padded on the left, so that all rows grow at one end."""
         batch, time = ids.shape
+        config, table, rows = self.config, self.embedding.weight, batch * width
         capacity = min(self.context, time + 64)
-        config = self.config
-        shape = (batch, config.layers, 2, config.heads, capacity, config.dim // config.heads)
-        cache = self.embedding.weight.new_empty(shape)  # only places in use are read
+        past = Past.start(rows, config.layers, config.heads, config.dim // config.heads, capacity, table)
         columns = torch.arange(time, device=ids.device)
-        ragged = bool((pads > 0).any())
         places = (columns[None] - pads[:, None]).clamp(min=0)
         mask = None
-        if ragged:  # an empty place sees itself, because softmax over nothing is not a number
+        if bool((pads > 0).any()):  # an empty place sees itself, because softmax over nothing is not a number
             seen = (columns[None] >= pads[:, None])[:, None, None, :]
             mask = (seen & before(time, ids.device)) | torch.eye(time, dtype=torch.bool, device=ids.device)
-        x = self._through(ids, places, store=_by_layer(cache), mask=mask, causal=mask is None)
-        kept = F.pad(ids, (0, capacity - time))
-        state = Cache({"cache": cache, "ids": kept, "pads": pads}, time=time, ragged=ragged).expand(width)
+        x = self._through(ids, places, store=past.of_prompts(width), mask=mask, causal=mask is None)
+        past = replace(past, begins=pads.repeat_interleave(width))
+        if width > 1:
+            past = past.follow(torch.arange(0, rows, width, device=ids.device).repeat_interleave(width))
+        kept = F.pad(ids, (0, capacity - time)).repeat_interleave(width, 0)
+        state = Cache({"ids": kept}, width=width, past=past, time=time)
         return Step(self._logits(x[:, -1:]).repeat_interleave(width, 0), state)
-
-    def _grown(self, cache: Tensor, ids: Tensor, time: int) -> tuple[Tensor, Tensor]:
-        """Room for one more place; doubling keeps the copying linear in the length."""
-        capacity = ids.shape[1]
-        if time < capacity:
-            return cache, ids
-        extra = min(self.context, 2 * capacity) - capacity
-        return F.pad(cache, (0, 0, 0, extra)), F.pad(ids, (0, extra))
 
     def _logits(self, x: Float[Tensor, "R 1 d"]) -> Float[Tensor, "R V"]:
         return linear(self.norm(x[:, 0]), self.output_table)
@@ -236,12 +216,6 @@ def _crop(ids: Tensor, lengths: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     first = (lengths - limit).clamp(min=0)
     columns = (first[:, None] + torch.arange(limit, device=ids.device)).clamp(max=ids.shape[1] - 1)
     return ids.gather(1, columns), lengths.clamp(max=limit)
-
-
-def _by_layer(cache: Float[Tensor, "R L 2 H capacity D"]) -> list[KeyValue]:
-    """Keys and values of each layer: views, so that what is written to them stays."""
-    rooms = cache.view(len(cache), 2 * cache.shape[1], *cache.shape[3:]).unbind(1)
-    return list(zip(rooms[0::2], rooms[1::2], strict=True))
 
 
 def replace_width(step: Step, width: int) -> Step:

@@ -36,9 +36,10 @@ from lexigraph.errors import LexigraphError
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.gram import GramPooling
 from lexigraph.nn.linear import linear
+from lexigraph.nn.past import Cache, Past
 from lexigraph.nn.picture import Draw, Form, Look
 from lexigraph.nn.positions import rotary, rotations, sinusoidal
-from lexigraph.nn.stepper import State, Step
+from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
@@ -86,13 +87,6 @@ class Objective:
     free_bits: float = 0.0  # nats per entry of z that cost nothing
     anneal: int = 1000  # steps until the KL term has its full weight
     kl_weight: float = 1.0
-
-
-@dataclass(frozen=True)
-class Cache(State):
-    """rows: `past` (R, L, 2, H, capacity, D), `blur` (R, d); source: `memory` (n, L, 2, H, 16, D)."""
-
-    time: int = 0
 
 
 class PictureAutoencoder(nn.Module):
@@ -277,19 +271,19 @@ class PictureAutoencoder(nn.Module):
         rows = len(memory) * width
         config, head = self.config, self.config.dim // self.config.heads
         pairs = [torch.stack(layer.remember(memory), 1) for layer in self.decoder]
-        past = memory.new_empty(rows, config.layers, 2, config.heads, self.context, head)
+        past = Past.start(rows, config.layers, config.heads, head, self.context, memory)
         told = self._told(batch.get("blur"), len(memory)).repeat_interleave(width, 0)
-        state = Cache({"past": past, "blur": told}, {"memory": torch.stack(pairs, 1)}, width)
+        state = Cache({"blur": told}, {"memory": torch.stack(pairs, 1)}, width, past=past)
         return self.step(state, torch.full((rows,), END, device=memory.device))
 
     def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row."""
-        past, memory, time = state.rows["past"], state.source["memory"], state.time
+        past, memory, time = state.past, state.source["memory"], state.time
         x, rotation = self._embed(tokens[:, None], time)
         x = x + state.rows["blur"][:, None]
         for number, layer in enumerate(self.decoder):
-            room, seen = past[:, number], memory[:, number]
-            x = layer(x, rotation, memory=(seen[:, 0], seen[:, 1]), past=(room[:, 0], room[:, 1]), time=time)
+            seen = memory[:, number]
+            x = layer(x, rotation, memory=(seen[:, 0], seen[:, 1]), past=past.of(number), time=time)
         logits = linear(self.norm_decoder(x[:, 0]), self.embedding.weight)
         return Step(logits, replace(state, time=time + 1))
 

@@ -16,7 +16,7 @@ n sentences of a search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from torch import Tensor, nn
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, before, within
 from lexigraph.nn.linear import linear
-from lexigraph.nn.past import Past
-from lexigraph.nn.stepper import State, Step
+from lexigraph.nn.past import Cache, Past
+from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives.chance import random_of, seeds_of_content
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
@@ -36,22 +36,6 @@ from lexigraph.objectives.terms import Batch, Carry, Terms
 
 END = 2  # the boundary, in every tokenizer
 ROOM = 32  # places that there is room for at first
-
-
-@dataclass(frozen=True)
-class Cache(State):
-    """source: `memory` (n, L, 2, H, S, D), `lengths` (n)."""
-
-    past: Past = field(kw_only=True)
-    time: int = 0  # tokens taken, the same for all rows
-    ragged: bool = False  # whether any source has padding
-
-    def select(self, rows: Int[Tensor, " rows"]) -> Cache:
-        return replace(self, past=self.past.follow(rows))
-
-    def keep(self, sentences: Int[Tensor, " kept"]) -> Cache:
-        source = {name: value.index_select(0, sentences) for name, value in self.source.items()}
-        return replace(self, source=source, past=self.past.keep(self.rows_of(sentences)))
 
 
 class EncoderDecoder(nn.Module):
@@ -214,9 +198,7 @@ class EncoderDecoder(nn.Module):
         upper half of the layers."""
         memory, time = state.source["memory"], state.time
         self._fits(time + 1)
-        past = state.past
-        if time == past.lines.shape[1]:
-            past = past.grown(min(self.room, 2 * time))
+        past = state.with_room(self.room)
         seen = within(state.source["lengths"], memory.shape[4]) if state.ragged else None
         bias = self.position_bias(1, time + 1, time, decoder=True)
         x = self.embed(tokens[:, None], time, decoder=True)

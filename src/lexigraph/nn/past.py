@@ -15,17 +15,18 @@ Shapes: R rows, W writers, L layers, C places that there is room for, H heads, D
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 
 from lexigraph.nn.attention import Mask, attend, attend_explicitly
+from lexigraph.nn.stepper import State, picked
 
 THREADED = 1 << 19  # numbers to read; below, what a thread takes to begin is more than it saves
+KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 
 
 @dataclass(frozen=True)
@@ -35,35 +36,51 @@ class Past:
     room: Float[Tensor, "W L 2 C H D"]
     lines: Int[Tensor, "R C"]
     writers: Int[Tensor, " R"]  # each row's own room, which no other has
+    begins: Int[Tensor, " R"]  # the first place of each row that is not empty
+    straight: bool = True  # whether every row has written all of its places itself
     layer: int = 0
 
     @classmethod
     def start(cls, rows: int, layers: int, heads: int, width: int, capacity: int, like: Tensor) -> Past:
         room = like.new_empty(rows, layers, 2, capacity, heads, width)
         writers = torch.arange(rows, device=like.device)
-        return cls(room, writers[:, None].repeat(1, capacity), writers)
+        return cls(room, writers[:, None].repeat(1, capacity), writers, torch.zeros_like(writers))
+
+    @property
+    def capacity(self) -> int:
+        return self.lines.shape[1]
 
     def of(self, layer: int) -> Past:
         return replace(self, layer=layer)
 
+    def of_prompts(self, width: int) -> list[KeyValue]:
+        """Where each layer writes keys and values of whole prompts: those of the first row of each sentence."""
+        rooms = self.room[::width].transpose(3, 4).unbind(1)
+        return [(room[:, 0], room[:, 1]) for room in rooms]
+
     def follow(self, rows: Int[Tensor, " R"]) -> Past:
         """Each row goes on from one of these; what they write from now on is their own."""
-        return replace(self, lines=self.lines.index_select(0, rows))
+        return self._moved(rows, self.writers)
 
     def keep(self, rows: Int[Tensor, " kept"]) -> Past:
         """Only these rows, each once."""
-        return replace(self, lines=self.lines.index_select(0, rows), writers=self.writers.index_select(0, rows))
+        return self._moved(rows, self.writers.index_select(0, rows))
+
+    def _moved(self, rows: Int[Tensor, " R"], writers: Int[Tensor, " R"]) -> Past:
+        lines, begins = self.lines.index_select(0, rows), self.begins.index_select(0, rows)
+        return replace(self, lines=lines, writers=writers, begins=begins, straight=False)
 
     def grown(self, capacity: int) -> Past:
         """With room for so many places."""
-        more = capacity - self.lines.shape[1]
+        more = capacity - self.capacity
         if more <= 0:
             return self
         shape = list(self.room.shape)
         shape[3] = capacity
         room = self.room.new_empty(shape)
-        room[:, :, :, : shape[3] - more].copy_(self.room)
-        return replace(self, room=room, lines=F.pad(self.lines, (0, more)))
+        room[:, :, :, : self.capacity].copy_(self.room)
+        lines = torch.cat([self.lines, self.writers[:, None].repeat(1, more)], 1)
+        return replace(self, room=room, lines=lines)
 
     def attend(
         self,
@@ -76,18 +93,24 @@ class Past:
         scale: float | None = None,
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "R H 1 D"]:
-        """Write every row's key and value at place `time`, and look at all up to there."""
-        self.lines[:, time] = self.writers
+        """Write every row's key and value at place `time`, and look at all up to there; `bias` (1, H, 1, T)."""
+        if not self.straight:
+            self.lines[:, time] = self.writers
         lines = self.lines[:, : time + 1]
         if weights is None and q.is_cpu and q.dtype is torch.float32 and not torch.is_grad_enabled():
             return self._by_kernel(torch.stack([q, k, v]).squeeze(3), lines, bias, scale)
         for number, new in enumerate((k, v)):
             self.room[self.writers, self.layer, number, time] = new[:, :, 0]
         places = torch.arange(time + 1, device=q.device)
-        keys, values = (self.room[lines, self.layer, number, places].transpose(1, 2) for number in (0, 1))
+        own = self.room[:, self.layer]
+        keys, values = (
+            (own[:, n, : time + 1] if self.straight else own[lines, n, places]).transpose(1, 2) for n in (0, 1)
+        )
+        inside = (places >= self.begins[:, None])[:, None, None]
+        mask = inside if bias is None else bias.masked_fill(~inside, -torch.inf)
         if weights is None:
-            return attend(q, keys, values, mask=bias, scale=scale)
-        mixed, seen = attend_explicitly(q, keys, values, mask=bias, scale=scale)
+            return attend(q, keys, values, mask=mask, scale=scale)
+        mixed, seen = attend_explicitly(q, keys, values, mask=mask, scale=scale)
         weights.append(seen)
         return mixed
 
@@ -98,7 +121,8 @@ class Past:
 
         _, rows, heads, width = new.shape
         added = new.new_zeros(heads, 0) if bias is None else bias[0, :, 0].expand(heads, -1).contiguous()
-        given = (new.numpy(), self.room.numpy(), self.layer, lines.contiguous().numpy(), added.numpy())
+        rows_of = (lines.contiguous().numpy(), self.begins.numpy())
+        given = (new.numpy(), self.room.numpy(), self.layer, *rows_of, added.numpy())
         mixed, scale = torch.empty(rows, heads, width), width**-0.5 if scale is None else scale
         threads = torch.get_num_threads() if lines.numel() * heads * width > THREADED else 1
         ends = [rows * part // threads for part in range(threads + 1)]
@@ -108,6 +132,27 @@ class Past:
         for each in waiting:
             each.result()
         return mixed.unsqueeze(2)
+
+
+@dataclass(frozen=True)
+class Cache(State):
+    """The state of a search whose rows write into a past."""
+
+    past: Past = field(kw_only=True)
+    time: int = 0  # places in use, the same for all rows
+    ragged: bool = False  # whether what was read, prompts or sources, has padding
+
+    def select(self, rows: Int[Tensor, " rows"]) -> Cache:
+        return replace(self, rows=picked(self.rows, rows), past=self.past.follow(rows))
+
+    def keep(self, sentences: Int[Tensor, " kept"]) -> Cache:
+        rows = self.rows_of(sentences)
+        source = picked(self.source, sentences)
+        return replace(self, rows=picked(self.rows, rows), source=source, past=self.past.keep(rows))
+
+    def with_room(self, limit: int) -> Past:
+        """The past with room for one more place; to double it keeps the copying linear in the length."""
+        return self.past if self.time < self.past.capacity else self.past.grown(min(limit, 2 * self.time))
 
 
 @cache

@@ -39,16 +39,20 @@ class State:
 
     def select(self, rows: Int[Tensor, " rows"]) -> State:
         """The rows in a new order, copied; rows must stay within their sentence."""
-        return replace(self, rows={name: value.index_select(0, rows) for name, value in self.rows.items()})
+        return replace(self, rows=picked(self.rows, rows))
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> State:
         """Only these sentences, with all their rows: finished ones are dropped."""
-        source = {name: value.index_select(0, sentences) for name, value in self.source.items()}
-        return replace(self.select(self.rows_of(sentences)), source=source)
+        return replace(self.select(self.rows_of(sentences)), source=picked(self.source, sentences))
 
     def rows_of(self, sentences: Int[Tensor, " some"]) -> Int[Tensor, " rows"]:
         """The numbers of all rows of these sentences."""
         return (sentences[:, None] * self.width + sentences.new_tensor(range(self.width))).flatten()
+
+
+def picked(tensors: dict[str, Tensor], which: Int[Tensor, " some"]) -> dict[str, Tensor]:
+    """These entries of all tensors."""
+    return {name: value.index_select(0, which) for name, value in tensors.items()}
 
 
 @dataclass(frozen=True)

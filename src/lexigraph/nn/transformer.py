@@ -25,10 +25,8 @@ from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, attend, attend_explicitly
 from lexigraph.nn.feedforward import Activation, FeedForward
 from lexigraph.nn.linear import Linear
-from lexigraph.nn.past import Past
+from lexigraph.nn.past import KeyValue, Past
 from lexigraph.nn.positions import turn
-
-KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 
 
 @dataclass(frozen=True)
