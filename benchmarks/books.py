@@ -5,9 +5,11 @@ python benchmarks/books.py SOURCE_FOLDER OUT_FOLDER
 books.main.txt     four fifths of the training books, a sentence a line
 books.judge.txt    the remaining books: what the language model that judges fluency is trained on, and nothing else
 books.joined.txt   books.main.txt, and after every sentence that sentence and the next of its book as one
-                   line, so that there are texts of up to 40 tokens; then 100,000 sentences of the built-in grammar
-                   (its training split, spelled as books are), so that plain questions and denials are not rare; then
-                   sentences of which some words are random signs, so that tokens that no book holds can be copied
+                   line, so that there are texts of up to 40 tokens; then sentences of which some words are random
+                   signs, so that tokens that no book holds can be copied; then 400,000 sentences of the built-in
+                   grammar (its training split, spelled as books are), so that plain questions and denials are not
+                   rare. Of these, every tenth combination of a word and a construction is kept out: settings are
+                   chosen by what a model makes of them (benchmarks/unseen_edits.py), and not by the test split
 books.valid.txt    books.test.txt    as they are: other books again
 """
 
@@ -17,15 +19,18 @@ import gzip
 import lzma
 import sys
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from random import Random
+from zlib import crc32
 
 from lexigraph.evaluation.latent.sentences import spelled
-from lexigraph.text.constructions import sentences
+from lexigraph.text import grammar
+from lexigraph.text.constructions import clauses, head_word, traits
+from lexigraph.text.grammar import Clause
 
 JUDGE = 5  # every fifth book
-GRAMMAR = 100_000  # sentences of the built-in corpus
+GRAMMAR = 400_000  # sentences of the built-in corpus
 STRANGE = 60_000  # sentences with random signs in them
 SIGNS = [  # first and last of each kind
     *[("!", "~")] * 3,  # ASCII, three times as often as others
@@ -56,6 +61,11 @@ def strange(sentence: str, random: Random) -> str:
     return " ".join(signs() if random.random() < 1 / 3 else word for word in sentence.split())
 
 
+def kept_out(clause: Clause) -> bool:
+    """Whether the head word is kept out with one of its traits: a second split, made as the grammar's own is."""
+    return any(crc32(f"{trait}+{head_word(clause)}".encode()) % 10 == 1 for trait in traits(clause))
+
+
 def main(source: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     files = {name: (out / f"books.{name}.txt").open("w", encoding="utf-8") for name in ("main", "judge", "joined")}
@@ -69,11 +79,12 @@ def main(source: Path, out: Path) -> None:
             if following:
                 files["joined"].write(f"{line} {following}\n")
     files["main"].flush()
-    for sentence in sentences(GRAMMAR, split="train"):
-        files["joined"].write(spelled(sentence, spaced=False) + "\n")
     random, lines = Random(0), (out / "books.main.txt").read_text(encoding="utf-8").splitlines()
     for number in range(STRANGE):
         files["joined"].write(strange(lines[number * len(lines) // STRANGE], random) + "\n")
+    seen = (clause for clause in clauses(None, split="train") if not kept_out(clause))
+    for clause in islice(seen, GRAMMAR):
+        files["joined"].write(spelled(grammar.realise(clause), spaced=False) + "\n")
     for file in files.values():
         file.close()
     for name in ("valid", "test"):

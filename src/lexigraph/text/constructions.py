@@ -323,9 +323,14 @@ def split_of(clause: Clause) -> str:
     construction, but never a negative `buy` or a passive `warn`. Words of other embedded clauses do not count.
     """
     word = head_word(clause)
-    traits = [clause.construction, clause.mood, "negative" * clause.negative, "passive" * clause.passive]
-    held_out = (crc32(f"{trait}+{word}".encode()) % 10 == 0 for trait in traits if trait not in ("", "statement"))
+    held_out = (crc32(f"{trait}+{word}".encode()) % 10 == 0 for trait in traits(clause))
     return "test" if any(held_out) else "train"
+
+
+def traits(clause: Clause) -> list[str]:
+    """What a clause's head word is combined with."""
+    named = [clause.construction, clause.mood, "negative" * clause.negative, "passive" * clause.passive]
+    return [trait for trait in named if trait not in ("", "statement")]
 
 
 def known(kind: str, name: str, names: Iterable[str]) -> str:
