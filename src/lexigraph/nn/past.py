@@ -17,6 +17,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -26,6 +27,7 @@ from lexigraph.nn.attention import Mask, attend, attend_explicitly
 from lexigraph.nn.stepper import State, picked
 
 THREADED = 1 << 19  # numbers to read; below, what a thread takes to begin is more than it saves
+LANES = 16  # numbers that a processor takes at once: softmax over fewer is many times slower
 KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 
 
@@ -55,8 +57,8 @@ class Past:
 
     def of_prompts(self, width: int) -> list[KeyValue]:
         """Where each layer writes keys and values of whole prompts: those of the first row of each sentence."""
-        rooms = self.room[::width].transpose(3, 4).unbind(1)
-        return [(room[:, 0], room[:, 1]) for room in rooms]
+        rooms = self.room[::width].permute(1, 2, 0, 4, 3, 5)  # (L, 2, B, H, C, D)
+        return [(keys, values) for keys, values in rooms]
 
     def follow(self, rows: Int[Tensor, " R"]) -> Past:
         """Each row goes on from one of these; what they write from now on is their own."""
@@ -75,12 +77,9 @@ class Past:
         more = capacity - self.capacity
         if more <= 0:
             return self
-        shape = list(self.room.shape)
-        shape[3] = capacity
-        room = self.room.new_empty(shape)
-        room[:, :, :, : self.capacity].copy_(self.room)
-        lines = torch.cat([self.lines, self.writers[:, None].repeat(1, more)], 1)
-        return replace(self, room=room, lines=lines)
+        writers, layers, _, _, heads, width = self.room.shape
+        room = torch.cat([self.room, self.room.new_empty(writers, layers, 2, more, heads, width)], 3)
+        return replace(self, room=room, lines=torch.cat([self.lines, self.writers[:, None].repeat(1, more)], 1))
 
     def attend(
         self,
@@ -99,10 +98,9 @@ class Past:
         lines = self.lines[:, : time + 1]
         if weights is None and q.is_cpu and q.dtype is torch.float32 and not torch.is_grad_enabled():
             return self._by_kernel(torch.stack([q, k, v]).squeeze(3), lines, bias, scale)
+        own, places = self.room[:, self.layer], torch.arange(time + 1, device=q.device)
         for number, new in enumerate((k, v)):
-            self.room[self.writers, self.layer, number, time] = new[:, :, 0]
-        places = torch.arange(time + 1, device=q.device)
-        own = self.room[:, self.layer]
+            own[self.writers, number, time] = new[:, :, 0]
         keys, values = (
             (own[:, n, : time + 1] if self.straight else own[lines, n, places]).transpose(1, 2) for n in (0, 1)
         )
@@ -117,20 +115,18 @@ class Past:
     def _by_kernel(
         self, new: Float[Tensor, "3 R H D"], lines: Int[Tensor, "R T"], bias: Mask | None, scale: float | None
     ) -> Float[Tensor, "R H 1 D"]:
-        from lexigraph.nn.past_kernel import follow
+        from lexigraph.nn import past_kernel
 
         _, rows, heads, width = new.shape
-        added = new.new_zeros(heads, 0) if bias is None else bias[0, :, 0].expand(heads, -1).contiguous()
-        rows_of = (lines.contiguous().numpy(), self.begins.numpy())
-        given = (new.numpy(), self.room.numpy(), self.layer, *rows_of, added.numpy())
-        mixed, scale = torch.empty(rows, heads, width), width**-0.5 if scale is None else scale
         threads = torch.get_num_threads() if lines.numel() * heads * width > THREADED else 1
-        ends = [rows * part // threads for part in range(threads + 1)]
-        parts = [(*given, scale, mixed.numpy(), *ends[part : part + 2]) for part in range(threads)]
-        waiting = [_pool(threads - 1).submit(follow, *part) for part in parts[1:]]
-        follow(*parts[0])
-        for each in waiting:
-            each.result()
+        room = (self.room.numpy(), self.layer, lines.contiguous().numpy(), self.begins.numpy())
+        even = -(-lines.shape[1] // LANES) * LANES
+        scores, mixed = torch.empty(rows, heads, even), torch.empty(rows, heads, width)
+        _in_parts(past_kernel.write_and_score, threads, rows, new.numpy(), *room, scores.numpy())
+        scores.mul_(width**-0.5 if scale is None else scale)
+        if bias is not None:
+            scores[:, :, : lines.shape[1]] += bias[:, :, 0]
+        _in_parts(past_kernel.mix, threads, rows, *room, scores.softmax(2).numpy(), mixed.numpy())
         return mixed.unsqueeze(2)
 
 
@@ -153,6 +149,15 @@ class Cache(State):
     def with_room(self, limit: int) -> Past:
         """The past with room for one more place; to double it keeps the copying linear in the length."""
         return self.past if self.time < self.past.capacity else self.past.grown(min(limit, 2 * self.time))
+
+
+def _in_parts(kernel: Any, threads: int, rows: int, *arrays: Any) -> None:
+    """Run a kernel on all rows, so many threads at once."""
+    ends = [rows * part // threads for part in range(threads + 1)]
+    waiting = [_pool(threads - 1).submit(kernel, *arrays, *ends[part : part + 2]) for part in range(1, threads)]
+    kernel(*arrays, *ends[:2])
+    for each in waiting:
+        each.result()
 
 
 @cache
