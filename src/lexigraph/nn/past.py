@@ -14,7 +14,7 @@ Shapes: R rows, W writers, L layers, C places that there is room for, H heads, D
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import importlib
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -26,7 +26,6 @@ from torch import Tensor
 from lexigraph.nn.attention import Mask, attend, attend_explicitly
 from lexigraph.nn.stepper import State, picked
 
-THREADED = 1 << 19  # numbers to read; below, what a thread takes to begin is more than it saves
 LANES = 16  # numbers that a processor takes at once: softmax over fewer is many times slower
 KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 
@@ -97,7 +96,7 @@ class Past:
             self.lines[:, time] = self.writers
         lines = self.lines[:, : time + 1]
         if weights is None and q.is_cpu and q.dtype is torch.float32 and not torch.is_grad_enabled():
-            return self._by_kernel(torch.stack([q, k, v]).squeeze(3), lines, bias, scale)
+            return self._by_kernel(torch.stack([q, k, v], 1).squeeze(3), lines, bias, scale)
         own, places = self.room[:, self.layer], torch.arange(time + 1, device=q.device)
         for number, new in enumerate((k, v)):
             own[self.writers, number, time] = new[:, :, 0]
@@ -113,20 +112,17 @@ class Past:
         return mixed
 
     def _by_kernel(
-        self, new: Float[Tensor, "3 R H D"], lines: Int[Tensor, "R T"], bias: Mask | None, scale: float | None
+        self, new: Float[Tensor, "R 3 H D"], lines: Int[Tensor, "R T"], bias: Mask | None, scale: float | None
     ) -> Float[Tensor, "R H 1 D"]:
-        from lexigraph.nn import past_kernel
-
-        _, rows, heads, width = new.shape
-        threads = torch.get_num_threads() if lines.numel() * heads * width > THREADED else 1
-        room = (self.room.numpy(), self.layer, lines.contiguous().numpy(), self.begins.numpy())
-        even = -(-lines.shape[1] // LANES) * LANES
-        scores, mixed = torch.empty(rows, heads, even), torch.empty(rows, heads, width)
-        _in_parts(past_kernel.write_and_score, threads, rows, new.numpy(), *room, scores.numpy())
+        kernels = _kernels()
+        rows, _, heads, width = new.shape
+        scores, mixed = torch.empty(rows, heads, -(-lines.shape[1] // LANES) * LANES), torch.empty(rows, heads, width)
+        past = (self.room.numpy(), self.layer, lines.contiguous().numpy(), self.begins.numpy())
+        kernels.write_and_score(new.numpy(), *past, scores.numpy())
         scores.mul_(width**-0.5 if scale is None else scale)
         if bias is not None:
             scores[:, :, : lines.shape[1]] += bias[:, :, 0]
-        _in_parts(past_kernel.mix, threads, rows, *room, scores.softmax(2).numpy(), mixed.numpy())
+        kernels.mix(*past, scores.softmax(2).numpy(), mixed.numpy())
         return mixed.unsqueeze(2)
 
 
@@ -151,15 +147,6 @@ class Cache(State):
         return self.past if self.time < self.past.capacity else self.past.grown(min(limit, 2 * self.time))
 
 
-def _in_parts(kernel: Any, threads: int, rows: int, *arrays: Any) -> None:
-    """Run a kernel on all rows, so many threads at once."""
-    ends = [rows * part // threads for part in range(threads + 1)]
-    waiting = [_pool(threads - 1).submit(kernel, *arrays, *ends[part : part + 2]) for part in range(1, threads)]
-    kernel(*arrays, *ends[:2])
-    for each in waiting:
-        each.result()
-
-
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="lexigraph-past")
+def _kernels() -> Any:
+    return importlib.import_module("lexigraph.nn.past_kernel")  # when it is first used: Numba takes a while to load

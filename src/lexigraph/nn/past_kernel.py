@@ -3,9 +3,8 @@
 write_and_score    w_t = q · k(lines[t], t)
 mix                out = Σ_t w_t v(lines[t], t)            with w after its softmax
 
-The new queries, keys and values are (3, R, H, D) and stand at the last place of the lines; the room is
-(W, L, 2, C, H, D), w is (R, H, T or more). Places before a row's beginning and behind the last have w = -inf. A call
-works on some of the rows.
+The new queries, keys and values are (R, 3, H, D) and stand at the last place of the lines; the room is
+(W, L, 2, C, H, D), w is (R, H, T or more). Places before a row's beginning and behind the last have w = -inf.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ import numpy as np
 
 from lexigraph.compiled import kernel
 
-ROOM = "float32[:, :, :, :, :, ::1], int64, int64[:, ::1], int64[::1], float32[:, :, ::1]"
+PAST = "float32[:, :, :, :, :, ::1], int64, int64[:, ::1], int64[::1], float32[:, :, ::1]"
 
 
-@kernel(f"void(float32[:, :, :, ::1], {ROOM}, int64, int64)")
-def write_and_score(new, room, layer, lines, begins, w, first, last):
-    q, (heads, width), places = new[0], new.shape[2:], lines.shape[1]
-    for r in range(first, last):
+@kernel(f"void(float32[:, :, :, ::1], {PAST})")
+def write_and_score(new, room, layer, lines, begins, w):
+    (rows, places), (heads, width) = lines.shape, new.shape[2:]
+    for r in range(rows):
         for part in range(2):
-            room[lines[r, places - 1], layer, part, places - 1] = new[1 + part, r]
+            room[lines[r, places - 1], layer, part, places - 1] = new[r, 1 + part]
         w[r, :, : begins[r]] = -np.inf
         w[r, :, places:] = -np.inf
         for t in range(begins[r], places):
@@ -30,14 +29,14 @@ def write_and_score(new, room, layer, lines, begins, w, first, last):
             for h in range(heads):
                 total = np.float32(0)
                 for d in range(width):
-                    total += q[r, h, d] * keys[h, d]
+                    total += new[r, 0, h, d] * keys[h, d]
                 w[r, h, t] = total
 
 
-@kernel(f"void({ROOM}, float32[:, :, ::1], int64, int64)")
-def mix(room, layer, lines, begins, w, out, first, last):
-    (heads, width), places = out.shape[1:], lines.shape[1]
-    for r in range(first, last):
+@kernel(f"void({PAST}, float32[:, :, ::1])")
+def mix(room, layer, lines, begins, w, out):
+    (rows, places), (heads, width) = lines.shape, out.shape[1:]
+    for r in range(rows):
         out[r] = 0
         for t in range(begins[r], places):
             values = room[lines[r, t], layer, 1, t]
