@@ -75,6 +75,8 @@ class Train:
     warmup: int = 100  # steps of linear warm-up
     renew: int = 0  # inverse-sqrt: warm up again every so many steps; 0: never
     final_lr: float = 0.1  # where cosine and linear end, as a share of lr
+    slow: tuple[str, ...] = ()  # parts of the network, as "encoder", that are trained at
+    slow_share: float = 0.0  # this share of the rate; 0: not at all
     clip: float = 1.0  # largest gradient norm; 0: no clipping
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"  # auto: bf16 on CUDA, else fp32
     device: str = "auto"  # auto: CUDA, then MPS, then CPU

@@ -162,3 +162,13 @@ def test_a_signal_saves_and_exits_cleanly(tmp_path, number):
     assert "--resume" in errors
     step = int(next((tmp_path / "run" / "checkpoints").iterdir()).name.removeprefix("step-"))
     assert f"step {step:,} of" in errors
+
+
+def test_parts_that_are_not_trained_stay_as_they_were(tmp_path):
+    train(tmp_path / "first")
+    changes = {"train.slow": ["embedding", "blocks.0"], "train.tensorboard": False, "train.steps": 8}
+    again = {"start": tmp_path / "first", "set": changes | {"train.validate_every": 4}, "quiet": True}
+    lexigraph.api.train("gpt", "grammar", tmp_path / "again", **again)
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "again"))
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {name for name in before if not name.startswith(("embedding.", "blocks.0."))}

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from lexigraph.errors import UsageError
 from lexigraph.recipe import Train
 from lexigraph.training.schedules import optimizer, rate
 
@@ -74,6 +75,18 @@ def test_adamw_decays_matrices_and_leaves_biases_free():
     decays = {id(p): group["weight_decay"] for group in made.param_groups for p in group["params"]}
     assert decays[id(module.weight)] == 0.5
     assert decays[id(module.bias)] == 0.0
+
+
+@pytest.mark.parametrize("name", ["adamw", "muon"])
+def test_slow_parts_take_their_share_of_the_rate_whatever_group_they_are_of(name):
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    settings = Train(optimizer=name, slow=("1",), slow_share=0.1, adam_share=0.5)
+    made = optimizer(module, settings, fused=False)
+    shares = {id(p): group.get("share", 1.0) for group in made.param_groups for p in group["params"]}
+    biases = 0.5 if name == "muon" else 1.0
+    assert [shares[id(p)] for p in module.parameters()] == pytest.approx([1.0, biases, 0.1, 0.1 * biases])
+    with pytest.raises(UsageError, match="no part named '2'"):
+        optimizer(module, Train(slow=("2",)), fused=False)
 
 
 def test_clipping_scales_by_the_smaller_of_one_and_v_over_the_norm():

@@ -31,7 +31,7 @@ from lexigraph.training.distribution import World, parallelise, synchronising
 from lexigraph.training.graphs import Recorder
 from lexigraph.training.progress import Log, Reporter, peak_memory
 from lexigraph.training.schedules import optimizer as make_optimizer
-from lexigraph.training.schedules import rate
+from lexigraph.training.schedules import rate, slow
 
 Fetch = Callable[[Spans], dict[str, Any]]  # the columns of a batch, as `network.prepare` takes them
 Validate = Callable[[nn.Module], dict[str, float]]
@@ -60,6 +60,9 @@ class Training:
             )
         if settings.optimizer == "muon" and world.size > 1 and settings.parallel == "fully_shard":
             raise UsageError("Muon needs whole matrices: set train.parallel=ddp, or another train.optimizer.")
+        if not settings.slow_share:
+            for parameter in slow(self.network, settings):
+                parameter.requires_grad_(False)
         self.network.to(world.device)
         if world.device.type == "cuda":  # weights of convolutions as their fast kernels want them
             self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -17,7 +17,9 @@ import math
 import torch
 from torch import nn
 
+from lexigraph.errors import UsageError
 from lexigraph.recipe import Train
+from lexigraph.registry import nearest
 from lexigraph.training.muon import Muon, matrices
 
 
@@ -36,8 +38,32 @@ def rate(step: int, steps: int, settings: Train) -> float:
     return settings.lr * (settings.final_lr + (1 - settings.final_lr) * share)
 
 
+def slow(network: nn.Module, settings: Train) -> list[nn.Parameter]:
+    """The parameters of the parts that `train.slow` names."""
+    found: list[nn.Parameter] = []
+    for part in settings.slow:
+        own = [p for name, p in network.named_parameters() if f"{name}.".startswith(f"{part}.")]
+        if not own:
+            parts = {name.split(".")[0] for name, _ in network.named_parameters()}
+            raise UsageError(f"train.slow: the network has no part named {part!r}{nearest(part, parts)}")
+        found += own
+    return found
+
+
 def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.optim.Optimizer:
     """The optimizer of the recipe. Weight decay falls on matrices; biases and norms are left free."""
+    made = _optimizer(network, settings, fused)
+    held_back = {id(p) for p in slow(network, settings)}
+    for group in list(made.param_groups) if held_back else []:
+        whole = group["params"]
+        group["params"] = [p for p in whole if id(p) not in held_back]
+        others = [p for p in whole if id(p) in held_back]
+        if others:
+            made.add_param_group(group | {"params": others, "share": group.get("share", 1.0) * settings.slow_share})
+    return made
+
+
+def _optimizer(network: nn.Module, settings: Train, fused: bool) -> torch.optim.Optimizer:
     trained = [p for p in network.parameters() if p.requires_grad]
     first, second = settings.betas
     if settings.optimizer == "muon":
