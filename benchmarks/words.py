@@ -203,7 +203,8 @@ def quality(text: Path, gold: Path, threads: int, epochs: int, seeds: int, only:
             theirs = WordVectors(model.wv.index_to_key, np.asarray(model.wv.vectors))
             trained = [theirs, ours(case, seed, alpha=RATE), *([ours(case, seed)] if own != RATE else [])]
             for rows, wv in zip(scores.values(), trained, strict=True):
-                rows.append(judging.averages(wv, gold))
+                known = WordVectors(wv.words, wv.vectors)  # without n-grams: pairs with other words count for neither
+                rows.append(judging.averages(known, gold))
         for who, rows in scores.items():
             columns = [f"{np.mean(column):.4f} ± {np.std(column, ddof=1):.4f}" for column in zip(*rows, strict=True)]
             print(f"| {name} | {who} | {' | '.join(columns)} |", flush=True)
