@@ -2,7 +2,6 @@
 
 python benchmarks/gpt2_small.py --json gpt2_small.json   12 layers, d 768, context 1024, vocabulary 50,304, batch 32
 python benchmarks/gpt2_small.py --graphs                  ours with CUDA graphs, too
-python benchmarks/gpt2_small.py --cudnn neither           the peer's attention without cuDNN's kernel, as ours
 python benchmarks/gpt2_small.py --tiny                    a shape for the CPU, to see that it runs
 
 The peer is written in the manner of nanoGPT: one compiled module, bf16 autocast, fused AdamW, TF32 elsewhere,
@@ -42,7 +41,6 @@ from lexigraph.training.loop import Training, seed_everything
 from lexigraph.training.resident import Resident
 
 PEER, OURS, RECORDED = "plain", "lexigraph", "lexigraph graphs"
-CUDNN = {"peer": (PEER,), "both": (PEER, OURS, RECORDED), "neither": ()}  # whose attention may be cuDNN's
 RATIO, SHARE = 0.97, 0.40  # the bars: of the peer's tokens per second, and of the card's rate
 LR, BETAS, DECAY, WARMUP, STEPS = 6e-4, (0.9, 0.95), 0.1, 100, 10_000  # nanoGPT's, but for a shorter schedule
 SIZES = {"cuda": 8192, "cpu": 512}  # of the matrices
@@ -200,9 +198,9 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def seconds(step: Step, steps: int, device: torch.device, cudnn: bool) -> tuple[float, float]:
+def seconds(step: Step, steps: int, device: torch.device, peer: bool) -> tuple[float, float]:
     """Time per step over some steps, and the last one's loss."""
-    torch.backends.cuda.enable_cudnn_sdp(cudnn)  # what is compiled keeps the kernel that was chosen then
+    torch.backends.cuda.enable_cudnn_sdp(peer)  # as torch has it for the peer, as nn/attention.py has it for ours
     wait(device)
     begin = time.perf_counter()
     for _ in range(steps):
@@ -227,7 +225,6 @@ def chosen(shape: Shape, device: torch.device) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", action="store_true", help="ours with CUDA graphs, too")
-    parser.add_argument("--cudnn", choices=CUDNN, default="peer", help="whose attention may be cuDNN's; ours is not")
     parser.add_argument("--tiny", action="store_true", help="a small shape, for the CPU")
     parser.add_argument("--batch", type=int, help="sequences of a step")
     parser.add_argument("--rounds", type=int, default=9)
@@ -241,7 +238,6 @@ def main() -> None:
     device = choose_device(given.device)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     variants = [PEER, OURS, *([RECORDED] if given.graphs else [])]
-    cudnn = CUDNN[given.cudnn]
 
     where = torch.cuda.get_device_name() if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
     print(f"{shape}, {where}; lexigraph {lexigraph.__version__}, torch {torch.__version__}, python "
@@ -259,14 +255,14 @@ def main() -> None:
             steps[variant] = plain(shape, ids, device, not given.eager)
         else:
             steps[variant], weights = ours(shape, ids, device, not given.eager, variant == RECORDED)
-        _, loss = seconds(steps[variant], 5, device, variant in cudnn)  # compiles, records
+        _, loss = seconds(steps[variant], 5, device, variant == PEER)  # compiles, records
         print(f"{variant}: ready after {time.perf_counter() - begin:.0f} s, loss {loss:.3f}", flush=True)
 
     taken: dict[str, list[float]] = {variant: [] for variant in variants}
     losses: dict[str, float] = {}
     for _ in range(given.rounds):
         for variant, step in steps.items():
-            each, losses[variant] = seconds(step, given.steps, device, variant in cudnn)
+            each, losses[variant] = seconds(step, given.steps, device, variant == PEER)
             taken[variant].append(each)
     again = matrix_rate(device)  # the card may have slowed down as it grew warm: the best it did counts
     limit = max(limit, again)
@@ -298,7 +294,7 @@ def main() -> None:
     if given.json:
         facts = {"device": where, "shape": vars(shape), "rounds": given.rounds, "steps_of_a_round": given.steps,
                  "matrix_flops_per_second": limit, "flops_per_token": flops, "weights": weights,
-                 "cudnn": given.cudnn, "torch": torch.__version__}  # fmt: skip
+                 "torch": torch.__version__}  # fmt: skip
         given.json.write_text(json.dumps(facts | {"rows": rows}, indent=2) + "\n")
 
 

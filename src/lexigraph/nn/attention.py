@@ -3,22 +3,28 @@
     attention(Q, K, V) = softmax(Q Kᵀ / √d_k + mask) V          d_k: the size of one head's key
 
 Fused kernels never store the T × S weights: they work through them in tiles of 64 places or more. A short sentence
-leaves most of a tile empty, and its weights are small: there plain products are as fast on a GPU.
+leaves most of a tile empty, and its weights are small: there plain products are as fast on a GPU. Long texts that
+only look back are cuDNN's, where a GPU has it.
 
 Shapes: B batch, H heads, T queries, S keys, D head size.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 SHORT = 64  # places; up to here the weights fill no tile of a GPU's fused kernels
+LONG = 512  # from here on cuDNN's kernel is worth choosing one for each shape, which takes it a while
 
 # With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (met with torch 2.11).
 torch.backends.cuda.enable_cudnn_sdp(False)
+ALL = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 # Where a query may look: true, or a number that is added to its score (-inf where it may not).
 Mask = Bool[Tensor, "#B #H #T _"] | Float[Tensor, "#B #H #T _"]
@@ -39,7 +45,10 @@ def attend(
         return attend_explicitly(q, k, v, causal=causal, mask=mask, dropout=dropout, scale=scale)[0]
     if mask is not None and mask.is_floating_point():
         mask = mask.to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout, scale=scale)
+    with sdpa_kernel(ALL) if q.is_cuda and causal and k.shape[2] >= LONG else nullcontext():
+        return F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout, scale=scale
+        )
 
 
 def attend_explicitly(
