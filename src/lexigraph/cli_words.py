@@ -131,6 +131,62 @@ def evaluate(
         print_table(*judging.table(results))
 
 
+@app.command()
+def curve(
+    recipe: Annotated[str, typer.Argument(metavar="[NAME]", help="skipgram, cbow, glove …, or a .toml file.")],
+    over: Annotated[str, typer.Option(metavar="KEY=A,B,…", help="What varies: dim=50,100, megabytes=1,10 …")],
+    data: Annotated[str, typer.Option(help="Training text.")],
+    gold: Gold = None,
+    change: Annotated[list[str] | None, typer.Option("--set", help="Another setting: epochs=2.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.html", help="A page with the curves.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """How good vectors are over a setting, or over the size of the text: `curve glove --over window=2,5,10 …`."""
+    from lexigraph.recipe import settings
+    from lexigraph.text.corpus import find
+    from lexigraph.words import judging
+    from lexigraph.words import recipe as recipes
+
+    if gold is None:
+        raise UsageError("Say where the test sets are: --gold FOLDER, one that holds word-vectors-eval, bats …")
+    if out:
+        _free(out)
+    key, _, listed = over.partition("=")
+    values = [settings([f"{key}={value}"])[key] for value in listed.split(",") if value]
+    if not values:
+        raise UsageError(f"--over takes a setting and its values, as dim=50,100,200, not {over!r}.")
+    given = settings(change or [])
+    for value in values:  # all are looked at before the first one is trained
+        recipes.read(recipe, given if key == "megabytes" else given | {key: value})
+    rows = list(judging.curve(find(data), vars(recipes.read(recipe, given)), key, values, gold, tell))
+    cells: list[tuple[str, ...]] = [
+        (str(row[key]), str(row["words"]), f"{row['similarity']:.4f}", f"{row['analogies']:.4f}") for row in rows
+    ]
+    if out:
+        _curve_page(out, recipe, rows, cells)
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(tuple(rows[0]), cells)
+
+
+def _curve_page(out: Path, recipe: str, rows: list[dict[str, Any]], cells: list[tuple[str, ...]]) -> None:
+    """The rows as a page: curves, and the table below."""
+    from lexigraph.run import replacing
+    from lexigraph.views import report
+
+    key = next(iter(rows[0]))
+    numbers = all(isinstance(row[key], int | float) for row in rows)
+    along = [row[key] if numbers else place for place, row in enumerate(rows)]
+    judged = ("similarity", "analogies")
+    curves = {name: [(x, row[name]) for x, row in zip(along, rows, strict=True)] for name in judged}
+    drawn = report.curve(curves, key, "Spearman's ρ, share right")
+    page = report.page(f"{recipe} over {key}", "", {"Curves": drawn, "Table": report.table(tuple(rows[0]), cells)})
+    with replacing(out) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    tell(f"The page: {out}")
+
+
 @app.command("map")
 def draw(
     vectors: Vectors,

@@ -1,6 +1,7 @@
 import gzip
 import json
 import lzma
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -439,14 +440,23 @@ def test_a_quick_evaluation_takes_a_part_of_each_set(folder, monkeypatch):
     assert found["signature"]["quick"] is True
 
 
-def test_a_curve_has_a_row_for_each_setting(folder, monkeypatch):
-    def train(cls, file, dim):
-        assert file == ("half.txt" if dim == 1 else "my.txt")
+def test_a_curve_has_a_row_for_each_value(folder, monkeypatch, tmp_path):
+    text = tmp_path / "my.txt"
+    text.write_text("a b\n" * 500_000)
+    read = []
+
+    def train(cls, file, dim, method="skipgram"):
+        read.append((method, Path(file).stat().st_size))
         return WordVectors(ROYAL.words, np.ascontiguousarray(ROYAL.vectors[:, :dim]))
 
     monkeypatch.setattr(WordVectors, "train", classmethod(train))
-    rows = list(judging.curve("my.txt", [{"dim": 4}, {"dim": 1, "file": "half.txt"}], folder))
+    rows = list(judging.curve(text, {"method": "glove"}, "dim", [4, 1], folder))
     assert [(row["dim"], row["words"]) for row in rows] == [(4, 8), (1, 8)]
+    sizes = list(judging.curve(text, {"dim": 4}, "megabytes", [0.5, 2], folder))
+    assert [row["megabytes"] for row in sizes] == [0.5, 2]
+    assert read == [("glove", 2_000_000)] * 2 + [("skipgram", 500_000), ("skipgram", 2_000_000)]
+    with pytest.raises(UsageError, match="3 are not to be had"):
+        list(judging.curve(text, {"dim": 4}, "megabytes", [3], folder))
     assert rows[0]["similarity"] == pytest.approx(np.sqrt(3) / 2)
     assert rows[0]["analogies"] == pytest.approx(4 / 5)  # all but the wrong one of the five
     strangers = WordVectors(["a", "b", "c", "d"], np.eye(4, dtype=np.float32))

@@ -8,7 +8,8 @@ The folder holds folders of the names in `SETS`, or is one of them. Every figure
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -91,18 +92,44 @@ def averages(wv: WordVectors, folder: str | Path) -> tuple[float, float]:
     return sum(ranked) / len(ranked) if ranked else math.nan, right / asked if asked else math.nan
 
 
-def curve(file: str | Path, settings: Iterable[dict[str, Any]], gold_folder: str | Path) -> Iterator[dict[str, Any]]:
-    """Train vectors with each of the settings and average how good they are: for curves over dimension, window …
+def curve(
+    file: str | Path,
+    settings: Mapping[str, Any],
+    key: str,
+    values: Iterable[Any],
+    gold_folder: str | Path,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Iterator[dict[str, Any]]:
+    """Train vectors for each value of one setting, and average how good they are; a row each.
 
-    A row is the setting with words, similarity and analogies. For a curve over corpus size, let each setting name its
-    own `file`.
+    key: a setting as dim, window, side; or `megabytes`: only so much of the text is read, up to the end of a line.
 
-    >>> rows = curve("my.txt", [{"dim": dim} for dim in (50, 100, 200)], "data")
+    >>> rows = curve("my.txt", {"method": "glove"}, "dim", [50, 100, 200], "data")
     """
-    for setting in settings:
-        wv = WordVectors.train(**{"file": file, **setting})
+    for value in values:
+        tell(f"{key} {value} …")
+        with tempfile.TemporaryDirectory() as folder:
+            if key == "megabytes":
+                text = _beginning(Path(file), value, Path(folder) / "text.txt")
+                wv = WordVectors.train(text, **settings)
+            else:
+                wv = WordVectors.train(file, **{**settings, key: value})
         similarity, analogies = averages(wv, gold_folder)
-        yield {**setting, "words": len(wv), "similarity": similarity, "analogies": analogies}
+        yield {key: value, "words": len(wv), "similarity": similarity, "analogies": analogies}
+
+
+def _beginning(file: Path, megabytes: float, out: Path) -> Path:
+    """The first lines of a text file, of so many megabytes together."""
+    left = int(megabytes * 1e6)
+    if left > file.stat().st_size:
+        raise UsageError(f"{file} has {file.stat().st_size / 1e6:.1f} megabytes: {megabytes:g} are not to be had.")
+    with file.open("rb") as source, out.open("wb") as target:
+        for line in source:
+            target.write(line)
+            left -= len(line)
+            if left <= 0:
+                break
+    return out
 
 
 def _sets(folder: Path, parts: Sequence[str]) -> Iterator[tuple[str, str, Path]]:

@@ -17,6 +17,7 @@ SPLITS = ("words", "space")  # how text is cut into words: see scan.py
 METHODS = ("skipgram", "cbow", "fasttext", "fasttext-cbow", "glove", "ppmi-svd", "hellinger", "lsa")
 LOSSES = ("negative", "hierarchical", "softmax")
 COMBINE = ("sum", "mean")
+SIDES = ("both", "left", "right")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Settings:
     method: str = "skipgram"
     dim: int = 100
     window: int = 0  # words on each side: 5, for GloVe 10
+    side: str = "both"  # where contexts stand; also "left" or "right", for GloVe, ppmi-svd and hellinger
     min_count: int = 5  # rarer words are left out
     max_words: int = 0  # at most so many words, the most frequent; 0: all
     epochs: int = 0  # times the text is read: 5, for GloVe 25
@@ -63,13 +65,16 @@ class Settings:
         for name in ("alpha", "x_max"):
             if not 0 < getattr(full, name) < float("inf"):
                 raise UsageError(f"{name} is {getattr(full, name)}; it must be above 0.")
-        for name, choices in {"method": METHODS, "loss": LOSSES, "split": SPLITS, "combine": COMBINE}.items():
+        choices_of = {"method": METHODS, "loss": LOSSES, "split": SPLITS, "combine": COMBINE, "side": SIDES}
+        for name, choices in choices_of.items():
             if getattr(full, name) not in choices:
                 raise UsageError(
                     f"There is no {name} {getattr(full, name)!r}{nearest(str(getattr(full, name)), choices)}"
                 )
         if full.shared and (full.loss == "hierarchical" or full.method not in ("skipgram", "cbow")):
             raise UsageError("shared = True is for skipgram and cbow with the loss negative or softmax.")
+        if full.side != "both" and full.method not in ("glove", "ppmi-svd", "hellinger"):
+            raise UsageError(f"{full.method} takes contexts on both sides: leave out side.")
         if full.start is not None and full.method not in ("skipgram", "cbow"):
             raise UsageError("Only skipgram and cbow go on from other vectors (start).")
         return full

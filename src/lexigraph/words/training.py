@@ -70,7 +70,7 @@ def learn(
         from lexigraph.words.counts import vectors_from_counts
 
         vectors = vectors_from_counts(
-            corpus, settings.method, settings.dim, window=settings.window, seed=settings.seed
+            corpus, settings.method, settings.dim, settings.window, settings.side, seed=settings.seed
         )
         return formats.Table(corpus.words, vectors, corpus.counts, None), []
     return _word2vec(corpus, settings, tell, checkpoint)
@@ -132,6 +132,6 @@ def _glove(
     from lexigraph.words.cooccurrence import cooccurrence
 
     with ExitStack() as stack:
-        counts = stack.enter_context(cooccurrence(corpus, window=settings.window, weighting="harmonic"))
+        counts = stack.enter_context(cooccurrence(corpus, settings.window, settings.side, "harmonic"))
         meter = stack.enter_context(Meter("glove", "pairs", settings.epochs * counts.nonzeros, tell))
         return glove.fit(counts, len(corpus.words), settings, meter.update, checkpoint)
