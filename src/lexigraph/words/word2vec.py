@@ -185,12 +185,14 @@ def table(rows: int, dim: int) -> np.ndarray:
 
 
 def _fill(v: np.ndarray, used: np.ndarray, random: np.random.Generator, start: np.ndarray | None) -> None:
-    """Begin with small random numbers, or with the rows of `start` that are numbers.
+    """Begin with random numbers of at most 1 / dim, or with the rows of `start` that are numbers.
 
+    That is gensim's range and twice that of word2vec's own program; at low rates vectors are a little better so.
     A row that no word has stays zero, so that n-grams never seen say nothing about the words that have them.
     """
     for block in np.array_split(used, len(used) // 4096 + 1):  # in blocks: a table may be large
-        v[block] = (random.random((len(block), v.shape[1]), np.float32) - np.float32(0.5)) / np.float32(v.shape[1])
+        drawn = random.random((len(block), v.shape[1]), np.float32)
+        v[block] = (2 * drawn - 1) / np.float32(v.shape[1])
     if start is not None:
         known = np.flatnonzero(~np.isnan(start[:, 0]))
         v[known] = start[known]
