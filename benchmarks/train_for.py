@@ -47,8 +47,9 @@ def _wait(training: Training) -> None:
 def derived(prepared: Path, out: Path, changes: list[str], steps: int | None = None) -> Run:
     """A run like the prepared one, with some recipe keys changed; its tokens are those of the prepared one."""
     out.mkdir(parents=True, exist_ok=True)
-    for name in ("config.json", "tokenizer.json", "unigrams.npy"):
-        shutil.copy(prepared / name, out / name)
+    for name in ("config.json", "tokenizer.json", "source-tokenizer.json", "unigrams.npy"):
+        if (prepared / name).exists():  # few have a tokenizer of their sources
+            shutil.copy(prepared / name, out / name)
     if not (out / "tokens").exists():
         (out / "tokens").symlink_to((prepared / "tokens").resolve())
     given = recipes.settings(changes) | ({"train.steps": steps} if steps else {})

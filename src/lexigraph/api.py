@@ -30,8 +30,7 @@ from lexigraph.run import FORMAT, Run, remove, replacing
 from lexigraph.text import corpus
 from lexigraph.text.batches import Buckets, Plan, Streams, Windows, require_a_batch
 from lexigraph.text.corpus import Shard
-from lexigraph.text.tokenizer import Tokenizer
-from lexigraph.textmodel import MIXTURE, TextModel, build
+from lexigraph.textmodel import MIXTURE, SOURCE_TOKENIZER, TOKENIZER, TextModel, build, load_tokenizers
 from lexigraph.training.checkpoint import latest, load_weights
 from lexigraph.training.distribution import World, join
 from lexigraph.training.loop import Fetch, Training, Validate, check_graphs, fit, precision, seed_everything
@@ -39,7 +38,7 @@ from lexigraph.training.progress import Reporter, peak_memory
 from lexigraph.training.resident import Resident
 from lexigraph.training.schedules import optimizer
 
-UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text, for the baseline
+UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text or, of pairs, its targets: the baseline
 START = "start.safetensors"  # the weights that fine-tuning starts from
 
 
@@ -170,17 +169,21 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         run = Run(temporary)
         tidy = corpus.make_cleaner(recipe.data)
         if start is None:
-            reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer.")
-            tokenizer = corpus.train_tokenizer(recipe, tidy)
+            each = " for each side" if recipe.tokenizer.separate else ""
+            reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer{each}.")
+            tokenizer, source_tokenizer = corpus.train_tokenizers(recipe, tidy)
         else:
-            tokenizer = Tokenizer.load(Run.open(start).path / "tokenizer.json")
-        tokenizer.save(temporary / "tokenizer.json")
+            tokenizer, source_tokenizer = load_tokenizers(Run.open(start).path, recipe)
+        tokenizer.save(temporary / TOKENIZER)
+        if recipe.tokenizer.separate:
+            source_tokenizer.save(temporary / SOURCE_TOKENIZER)
         pieces = corpus.pieces(recipe.data, tidy)
         paired = recipe.data.unit == "pair"
-        corpus.write_shards(pieces, tokenizer, temporary / "tokens", told=reporter.count, paired=paired)
+        how: dict[str, Any] = {"told": reporter.count, "paired": paired, "source_tokenizer": source_tokenizer}
+        corpus.write_shards(pieces, tokenizer, temporary / "tokens", **how)
         shards = corpus.shards(temporary / "tokens")
         np.save(temporary / UNIGRAMS, shards["train"].counts)
-        network = build(recipe, tokenizer)
+        network = build(recipe, tokenizer, source_tokenizer)
         if start is not None:
             load_weights(network, Run.open(start).path / "model.safetensors")
             shutil.copy(Run.open(start).path / "model.safetensors", temporary / START)
@@ -261,12 +264,12 @@ def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
     """A prepared run, ready for its first step, and its tokens."""
     recipe = run.recipe()
     settings = recipe.train
-    tokenizer = Tokenizer.load(run.path / "tokenizer.json")
+    tokenizers = load_tokenizers(run.path, recipe)
     shards = corpus.shards(run.path / "tokens")
     if "train" not in shards:
         raise LexigraphError(f"The run folder {run.path} is incomplete: its tokens are missing.")
     seed_everything(settings.seed, 0, settings.deterministic)  # the same first weights in every process
-    network = build(recipe, tokenizer)
+    network = build(recipe, *tokenizers)
     if (run.path / START).exists():
         load_weights(network, run.path / START)
     seed_everything(settings.seed, world.rank, settings.deterministic)
@@ -331,8 +334,9 @@ def _overview(recipe: Recipe, training: Training, vocabulary: int) -> str:
     parameters = sum(p.numel() for p in training.network.parameters())
     epochs, world = training.steps / training.plan.epoch_steps, training.world
     where = f"{world.size} × {world.device.type}" if world.size > 1 else world.device.type
+    whose = " of targets" if recipe.tokenizer.separate else ""
     return (
-        f"{recipe.system}: {parameters:,} parameters, {vocabulary:,} tokens in the vocabulary, "
+        f"{recipe.system}: {parameters:,} parameters, {vocabulary:,} tokens in the vocabulary{whose}, "
         f"{training.plan.tokens:,} in the text; {training.steps:,} steps, {epochs:.1f} epochs, on {where}."
     )
 
@@ -394,10 +398,12 @@ def evaluate(
 def _tokenized(model: TextModel, data: str | Path, folder: Path) -> Shard:
     """A file as the model reads text, in a temporary folder."""
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
-    tidy = corpus.trained_cleaner(source, model.tokenizer)
+    tokenizer, source_tokenizer = model.tokenizer, model.source_tokenizer
+    tidy = corpus.trained_cleaner(source, tokenizer, source_tokenizer)
     source = dataclasses.replace(source, clean=(), rare=(), max_words=())  # all that is in `tidy`
     pieces = (dataclasses.replace(piece, split="test") for piece in corpus.pieces(source, tidy))
-    corpus.write_shards(pieces, model.tokenizer, folder, "test", paired=source.unit == "pair")
+    paired = source.unit == "pair"
+    corpus.write_shards(pieces, tokenizer, folder, "test", paired=paired, source_tokenizer=source_tokenizer)
     return corpus.shards(folder)["test"]
 
 

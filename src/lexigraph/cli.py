@@ -215,11 +215,15 @@ def tokenize(
     size: Annotated[int, typer.Option(help="Entries of a new vocabulary.")] = 8000,
     out: Annotated[Path | None, typer.Option(help="Where a new tokenizer.json goes.")] = None,
     ids: Annotated[bool, typer.Option("--ids", help="Print ids instead of pieces.")] = False,
+    source: Annotated[bool, typer.Option("--source", help="As a translator reads it, not as it writes it.")] = False,
 ) -> None:
     """Show how text is cut into tokens; or, with --train KIND --out FILE, train a tokenizer."""
     from lexigraph.text.corpus import texts_of
     from lexigraph.text.tokenizer import Tokenizer
 
+    two = (model / "source-tokenizer.json").exists()
+    if source and not two:
+        raise UsageError(f"--source is for a run with a tokenizer for each side, which {model} is not: leave it out.")
     if kind:
         if out is None:
             raise UsageError("Say where the tokenizer goes: --out FILE.")
@@ -230,7 +234,9 @@ def tokenize(
         tell(f"{len(tokenizer):,} entries.")
         print(out)
         return
-    tokenizer = Tokenizer.load(model / "tokenizer.json" if model.is_dir() else model)
+    if two:
+        tell("The tokenizer of the sources." if source else "The tokenizer of the targets; --source: of the sources.")
+    tokenizer = Tokenizer.load(model / "source-tokenizer.json" if source else model)
     for text in read_texts(texts):
         row = tokenizer.encode(text)
         print(*(row if ids else tokenizer.tokens(row)))

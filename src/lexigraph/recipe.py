@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.registry import nearest, system
+from lexigraph.registry import SYSTEMS, nearest, system
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Tokenizer:
     lower: bool = False
     min_count: int = 1  # rarer words or characters become <unk>
     special: tuple[str, ...] = ()
+    separate: bool = False  # pairs: one of `size` for the sources, which `special` is of, and one for the targets
 
 
 @dataclass(frozen=True)
@@ -298,7 +299,24 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
             where = "" if dotted in changes else f"{origin.where(part, key)}: "
             limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
             raise UsageError(f"{where}{dotted} must be {limits}, not {value}.")
+    if parts["tokenizer"].separate:
+        where = "" if "tokenizer.separate" in changes else f"{origin.where('tokenizer', 'separate')}: "
+        _check_separate(name, parts["data"], where)
     return Recipe(system=name, about=str(tables.get("about", "")), **parts)
+
+
+def _check_separate(name: str, data: Data, where: str) -> None:
+    """A vocabulary each is for sources and targets, of systems that learn from nothing else."""
+    able = [other for other, entry in SYSTEMS.items() if entry.separate]
+    if name not in able:
+        raise UsageError(
+            f"{where}A {name} model has one vocabulary for all that it reads and writes: leave out "
+            f"tokenizer.separate, which is for {', '.join(able)}."
+        )
+    if data.unit != "pair":
+        raise UsageError(
+            f'{where}tokenizer.separate is for sources and targets: data.unit must be "pair", not "{data.unit}".'
+        )
 
 
 def _hints(kind: type) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class System:
     path: str  # "module:Class", imported only when the system is used
     abilities: tuple[str, ...]  # what a trained model can do: methods of TextModel, verbs of the command line
     task: str = "language"  # how it is measured: a module of evaluation/
+    separate: bool = False  # whether sources and targets may have a vocabulary each (tokenizer.separate)
     exempt: dict[str, str] = field(default_factory=dict)  # contract -> why it cannot hold
 
     def module(self) -> Any:
@@ -63,7 +64,7 @@ SYSTEMS: dict[str, System] = {
     "xlnet": System("lexigraph.models.xlnet:XLNet", (*LANGUAGE_MODEL, "fill"), task="masked"),
     "bert": System("lexigraph.models.bert:BERT", ENCODER, task="masked", exempt=SEES_ALL),
     "electra": System("lexigraph.models.electra:ELECTRA", ENCODER, task="masked", exempt=SEES_ALL),
-    "transformer": System("lexigraph.models.transformer:Transformer", TRANSLATOR, task="translation"),
+    "transformer": System("lexigraph.models.transformer:Transformer", TRANSLATOR, task="translation", separate=True),
     "bart": System("lexigraph.models.bart:BART", TRANSLATOR, task="translation"),
     "t5": System("lexigraph.models.t5:T5", TRANSLATOR, task="translation"),
     "lstm-autoencoder": System(

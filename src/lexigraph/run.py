@@ -1,7 +1,8 @@
 """A run folder is complete: what trained it, what it learned, how well, and where to go on from.
 
     recipe.toml  config.json  tokenizer.json  model.safetensors  results.json  log.jsonl  checkpoints/
-    unigrams.npy (for the baseline)  tokens/ (until the run is finished)
+    unigrams.npy (for the baseline; of pairs, their targets')  tokens/ (until the run is finished)
+    source-tokenizer.json (of a translator with separate vocabularies, whose tokenizer.json is that of its targets)
 
 Every file is written beside its place, flushed to the disk and renamed, so that a reader or a power cut meets
 the old file or the new one, never half of one. `model.safetensors` always holds the best weights so far.

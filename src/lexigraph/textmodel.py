@@ -53,6 +53,7 @@ SUM_BLUR = 0.5  # of sums, unless told otherwise: near a sentence, if the sum ma
 BLEND_BLUR = 4.0  # of blends: far from any sentence, a likely one is wanted
 SAMPLE_BLUR = 1.5  # of samples, which are about as likely then as real sentences
 MIXTURE = "mixture.safetensors"
+TOKENIZER, SOURCE_TOKENIZER = "tokenizer.json", "source-tokenizer.json"
 MASK = "<mask>"  # what stands in a text where a token is to be filled in
 
 
@@ -109,8 +110,16 @@ class AbilityError(LexigraphError, AttributeError):
 class TextModel:
     """A trained model. Make one with `lexigraph.load` or `lexigraph.train`."""
 
-    def __init__(self, network: Any, tokenizer: Tokenizer, recipe: Recipe, path: Path | None = None) -> None:
+    def __init__(
+        self,
+        network: Any,
+        tokenizer: Tokenizer,
+        recipe: Recipe,
+        path: Path | None = None,
+        source_tokenizer: Tokenizer | None = None,  # None: the same
+    ) -> None:
         self.network, self.tokenizer, self.recipe, self.path = network, tokenizer, recipe, path
+        self.source_tokenizer = source_tokenizer or tokenizer
         self._clean = cleaner(recipe.data.clean) if recipe.data.clean else None
         self.network.eval()
         self.int8 = False
@@ -127,15 +136,15 @@ class TextModel:
         """The model in a run folder; `int8`: on the CPU, with products in 8 bits."""
         run = Run.open(folder)
         recipe = run.recipe()
-        tokenizer = Tokenizer.load(run.path / "tokenizer.json")
-        network = build(recipe, tokenizer)
+        tokenizer, source_tokenizer = load_tokenizers(run.path, recipe)
+        network = build(recipe, tokenizer, source_tokenizer)
         if not run.finished and not (run.path / "model.safetensors").exists():
             raise LexigraphError(f"{run.path} is not trained yet: lexigraph train --out {run.path} --resume goes on.")
         load_weights(network, run.path / "model.safetensors")
         chosen = choose_device(device)
         if device == "auto" and (int8 or chosen.type == "mps"):
             chosen = torch.device("cpu")  # searches sum in float64, which MPS does not have
-        model = cls(network.to(chosen), tokenizer, recipe, run.path)
+        model = cls(network.to(chosen), tokenizer, recipe, run.path, source_tokenizer)
         return model.quantise() if int8 else model
 
     @property
@@ -406,7 +415,7 @@ class TextModel:
             ['Ein Mann schläft.']
         """
         self._require("translate")
-        lead = [special_id(self.tokenizer, direction)] if direction else []
+        lead = [special_id(self.source_tokenizer, direction)] if direction else []
         rows = [np.array([*lead, *row]) for row in self._sentences(texts)]
         found = self.translations(rows, beam=max(beam, n_best), alpha=alpha, n_best=n_best, alignment=alignment)
         if n_best == 1 and not alignment:
@@ -455,7 +464,7 @@ class TextModel:
         if found.attention is None:
             return Translation(*scored)
         network, end = self.network, [self.tokenizer.eos] * found.finished
-        read = self.tokenizer.tokens([*network.lead, *source.tolist(), network.end])
+        read = self.source_tokenizer.tokens([*network.lead, *source.tolist(), network.end])
         written = self.tokenizer.tokens([*found.tokens, *end])
         return Translation(*scored, tuple(read), tuple(written), found.attention[:, : len(read)].numpy())
 
@@ -679,6 +688,8 @@ class TextModel:
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that name these weights and this tokenizer; pictures carry it."""
         digest = hashlib.blake2b(self.tokenizer.fingerprint.encode(), digest_size=8)
+        if self.recipe.tokenizer.separate:
+            digest.update(self.source_tokenizer.fingerprint.encode())
         for name, value in sorted(self.network.state_dict().items()):
             digest.update(name.encode())
             digest.update(value.detach().cpu().contiguous().numpy().data)
@@ -695,12 +706,16 @@ class TextModel:
         texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))
         return [[Scored(next(texts), h.log_probability, h.produced, h.score) for h in row] for row in found]
 
-    def rows(self, texts: Sequence[str]) -> tuple[list[np.ndarray], int]:
-        """The tokens of texts that are cleaned as the training text was, and how many of their words are unknown."""
-        return self._tokens([self._clean(text) or "" for text in texts] if self._clean else list(texts))
+    def rows(self, texts: Sequence[str], *, source: bool = False) -> tuple[list[np.ndarray], int]:
+        """The tokens of texts that are cleaned as the training text was, and how many of their words are unknown.
 
-    def _tokens(self, cleaned: Sequence[str]) -> tuple[list[np.ndarray], int]:
-        rows, unk = self.tokenizer.encode_batch(cleaned), self.tokenizer.unk
+        source: as a translator reads them, not as it writes them.
+        """
+        return self._tokens([self._clean(text) or "" for text in texts] if self._clean else list(texts), source)
+
+    def _tokens(self, cleaned: Sequence[str], source: bool = False) -> tuple[list[np.ndarray], int]:
+        tokenizer = self.source_tokenizer if source else self.tokenizer
+        rows, unk = tokenizer.encode_batch(cleaned), tokenizer.unk
         unknown = sum(int((row == unk).sum()) for row in rows)
         if unknown and self.recipe.data.rare:  # such words left the lines of the training text
             rows = [row[row != unk] for row in rows]
@@ -708,7 +723,7 @@ class TextModel:
 
     def fits(self, texts: Sequence[str]) -> list[bool]:
         """Whether each text can be encoded: it holds something, and not more than a sentence of this model may."""
-        return [0 < len(row) <= self._longest for row in self.rows(texts)[0]]
+        return [0 < len(row) <= self._longest for row in self.rows(texts, source=True)[0]]
 
     @property
     def _longest(self) -> int:
@@ -718,7 +733,7 @@ class TextModel:
     def _sentences(self, texts: str | Sequence[str]) -> list[np.ndarray]:
         """The tokens of texts that fit into the space, or a sentence that says which one does not, and why."""
         texts = [texts] if isinstance(texts, str) else list(texts)
-        rows, unknown = self.rows(texts)
+        rows, unknown = self.rows(texts, source=True)
         longest = self._longest
         for number, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
             which = f"Text {number} of {len(texts)}" if len(texts) > 1 else "The text"
@@ -814,9 +829,20 @@ class TextModel:
         return speak
 
 
-def build(recipe: Recipe, tokenizer: Tokenizer) -> Any:
-    """The untrained network of a recipe."""
-    network = system(recipe.system).load()(recipe.model, recipe.objective, len(tokenizer), tokenizer.pad)
+def load_tokenizers(folder: Path, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizer of a run's texts or targets, and that of its sources: the same one, unless they are separate."""
+    tokenizer = Tokenizer.load(folder / TOKENIZER)
+    return tokenizer, Tokenizer.load(folder / SOURCE_TOKENIZER) if recipe.tokenizer.separate else tokenizer
+
+
+def build(recipe: Recipe, tokenizer: Tokenizer, source_tokenizer: Tokenizer | None = None) -> Any:
+    """The untrained network of a recipe; with tokenizer.separate, sources have a tokenizer of their own."""
+    more: dict[str, int] = {}
+    if recipe.tokenizer.separate:
+        if source_tokenizer is None:
+            raise LexigraphError("With tokenizer.separate a network needs the tokenizer of its sources, too.")
+        more["source_vocabulary"] = len(source_tokenizer)
+    network = system(recipe.system).load()(recipe.model, recipe.objective, len(tokenizer), tokenizer.pad, **more)
     if hasattr(network, "learn_vocabulary"):  # what it must know of tokens besides their number
         network.learn_vocabulary(tokenizer)
     return network

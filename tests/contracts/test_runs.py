@@ -12,18 +12,30 @@ import pytest
 import lexigraph.api
 from lexigraph import recipe as recipes
 from lexigraph.registry import SYSTEMS
+from lexigraph.textmodel import TextModel
 
-from .tiny import SENTENCES, bound_by
+from .tiny import SENTENCES, bound_by, form_of
 
 FOUNDATIONS = ("gpt", "lstm-lm")  # these two are killed often, each other system once
+
+
+def trained(system: str, folder: Path) -> TextModel:
+    """A model after its two tiny steps."""
+    name, form = form_of(system)
+    return lexigraph.api.train(name, "grammar", folder / "run", tiny=True, quiet=True, set=form)
 
 
 @bound_by("resume")
 def test_a_run_killed_at_random_moments_ends_the_same_to_the_last_bit(system, tmp_path):
     kills = 20 if system in FOUNDATIONS else 1
+    name, form = form_of(system)
+    changes = [f"{key}={str(value).lower()}" for key, value in form.items()]
     script = Path(__file__).with_name("kill_loop.py")
     done = subprocess.run(
-        [sys.executable, script, system, tmp_path, str(kills), "7"], capture_output=True, text=True, check=False
+        [sys.executable, script, name, tmp_path, str(kills), "7", *changes],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the same to the last bit" in done.stdout
@@ -31,7 +43,7 @@ def test_a_run_killed_at_random_moments_ends_the_same_to_the_last_bit(system, tm
 
 @bound_by("save-load")
 def test_a_loaded_model_gives_the_same_outputs(system, tmp_path):
-    model = lexigraph.api.train(system, "grammar", tmp_path / "run", tiny=True, quiet=True)
+    model = trained(system, tmp_path)
     again = lexigraph.api.load(tmp_path / "run")
     assert again.abilities == model.abilities
     if "encode" in model.abilities:
@@ -53,9 +65,9 @@ def test_a_loaded_model_gives_the_same_outputs(system, tmp_path):
 @bound_by("batch-invariance")
 @pytest.mark.parametrize("settings", [{"temperature": 1.0, "top_p": 0.9}, {"temperature": 0}, {"beam": 3}])
 def test_generation_is_the_same_alone_and_in_a_batch(system, settings, tmp_path):
-    model = lexigraph.api.train(system, "grammar", tmp_path / "run", tiny=True, quiet=True)
-    if "generate" not in model.abilities:
+    if "generate" not in SYSTEMS[form_of(system)[0]].abilities:
         pytest.skip(f"{system} does not generate")
+    model = trained(system, tmp_path)
     prompts = ["She", "The old man", "", "She"]
     together = model.generate(prompts, max_new=8, **settings)
     alone = [model.generate([prompt], max_new=8, **settings)[0] for prompt in prompts]
@@ -64,9 +76,9 @@ def test_generation_is_the_same_alone_and_in_a_batch(system, settings, tmp_path)
 
 @bound_by("batch-invariance")
 def test_translations_are_the_same_alone_and_in_a_batch(system, tmp_path):
-    if "translate" not in SYSTEMS[system].abilities:
+    if "translate" not in SYSTEMS[form_of(system)[0]].abilities:
         pytest.skip(f"{system} does not translate")
-    model = lexigraph.api.train(system, "grammar", tmp_path / "run", tiny=True, quiet=True)
+    model = trained(system, tmp_path)
     together = model.translate(SENTENCES, beam=3)
     assert together == [model.translate(text, beam=3)[0] for text in SENTENCES]
 

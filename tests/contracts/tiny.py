@@ -28,29 +28,38 @@ SENTENCES = (
 )
 
 
+FORMS = {"transformer-separate": ("transformer", {"tokenizer.separate": True})}  # systems in another form
+
+
 def bound_by(contract: str) -> Any:
     """Parametrises a test over the systems that keep this contract."""
-    names = [name for name, system in SYSTEMS.items() if contract not in system.exempt]
+    names = [name for name in (*SYSTEMS, *FORMS) if contract not in SYSTEMS[form_of(name)[0]].exempt]
     return pytest.mark.parametrize("system", names)
+
+
+def form_of(system: str) -> tuple[str, dict[str, Any]]:
+    """The system's recipe, and what is changed in it."""
+    return FORMS.get(system, (system, {}))
 
 
 def recipe_of(system: str, **changes: Any) -> recipes.Recipe:
     """The tiny recipe of a system (its recipe has the system's name), dropout off."""
-    recipe = recipes.read(system, {"data.train": "grammar"} | changes, tiny=True)
+    name, form = form_of(system)
+    recipe = recipes.read(name, {"data.train": "grammar"} | form | changes, tiny=True)
     if hasattr(recipe.model, "dropout"):
         recipe = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, dropout=0.0))
     return recipe
 
 
 @cache
-def tokenizer_of(system: str) -> Tokenizer:
-    return corpus.train_tokenizer(recipe_of(system))
+def tokenizers_of(system: str) -> tuple[Tokenizer, Tokenizer]:
+    return corpus.train_tokenizers(recipe_of(system))
 
 
 def newborn(system: str, seed: int = 0, **changes: Any) -> Any:
     """A network with the weights that training would start from."""
     torch.manual_seed(seed)
-    return build(recipe_of(system, **changes), tokenizer_of(system))
+    return build(recipe_of(system, **changes), *tokenizers_of(system))
 
 
 def network_of(system: str, seed: int = 0, **changes: Any) -> Any:
@@ -65,7 +74,7 @@ def network_of(system: str, seed: int = 0, **changes: Any) -> Any:
 
 def sequences_of(system: str, count: int = len(SENTENCES)) -> list[np.ndarray]:
     """The sentences as tokens between boundaries, within the model's context."""
-    tokenizer = tokenizer_of(system)
+    tokenizer, _ = tokenizers_of(system)
     context = network_of(system).context or 10**6
     rows = [[tokenizer.eos, *tokenizer.encode(text), tokenizer.eos] for text in SENTENCES[:count]]
     return [np.array(row[:context]) for row in rows]

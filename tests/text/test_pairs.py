@@ -137,3 +137,19 @@ def test_ids_in_front_do_not_disturb_other_units(tmp_path: Path) -> None:
     ids = [words.eos, words.special["<x>"], *words.encode("a b"), words.eos, *words.encode("c"), words.eos]
     assert shard.ids.tolist() == ids
     assert np.array_equal(shard.offsets, [0, 4, 6])
+
+
+def test_ids_of_a_large_source_vocabulary_fit_beside_a_small_one(tmp_path: Path) -> None:
+    names = [f"w{number}" for number in range(2**16 + 10)]
+    sources = Tokenizer.train(iter([" ".join(names)]), "word", 2**17)
+    targets = Tokenizer.train(iter(["a b"]), "word", 20)
+    pairs = [(names[number], "a" if number % 2 else "b a") for number in range(0, len(names), 20)]  # several blocks
+    pieces = [Piece("train", text, True) for pair in pairs for text in pair]
+    corpus.write_shards(pieces, targets, tmp_path / "tokens", paired=True, source_tokenizer=sources)
+    shard = corpus.shards(tmp_path / "tokens")["train"]
+    columns = shard.columns(spans(shard))
+    texts = [words.decode_batch([row[1:-1] for row in columns[side]])
+             for side, words in (("source", sources), ("target", targets))]  # fmt: skip
+    assert list(zip(*texts, strict=True)) == pairs
+    assert len(shard.counts) == len(targets)
+    assert shard.counts.sum() == sum(len(target.split()) + 1 for _, target in pairs)

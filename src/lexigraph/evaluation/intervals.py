@@ -44,12 +44,17 @@ def bootstrap(totals: np.ndarray, counts: np.ndarray) -> tuple[float, float] | N
 
 def signature(model: TextModel, shard: Shard, steps: int, **more: Any) -> str:
     """What a score depends on, in one line."""
-    recipe, network, tokenizer = model.recipe, model.network, model.tokenizer
+    recipe, network = model.recipe, model.network
+    target, source = (
+        f"{recipe.tokenizer.kind}-{len(tokenizer)}-{tokenizer.fingerprint[:8]}"
+        for tokenizer in (model.tokenizer, model.source_tokenizer)
+    )
     digest = hashlib.blake2b(np.ascontiguousarray(shard.ids).data, digest_size=6).hexdigest()
     parts = {
         "system": recipe.system,
         "unit": recipe.data.unit,
-        "tokenizer": f"{recipe.tokenizer.kind}-{len(tokenizer)}-{tokenizer.fingerprint[:8]}",
+        "tokenizer": target,
+        **({"source_tokenizer": source} if recipe.tokenizer.separate else {}),
         "split": digest,
         "seed": recipe.train.seed,
         "steps": steps,

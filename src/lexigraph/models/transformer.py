@@ -1,6 +1,7 @@
 """The transformer: a translator made of attention alone (Vaswani et al. 2017).
 
-    x_0 = √d E[token] + PE[place]                             sinusoidal places, one table E for both sides
+    x_0 = √d E[token] + PE[place]                             sinusoidal places, one table E for both sides,
+                                                              or (tokenizer.separate) another one for sources
     encoder     x = Norm(x + Attention(x));  x = Norm(x + FFN(x))
     decoder     x = Norm(x + Attention(x));  x = Norm(x + Attention(x, M));  x = Norm(x + FFN(x))
     p(next) = softmax(x Eᵀ)                                   (tied: the output table is the input's)
@@ -40,7 +41,7 @@ class Config:
     norm: Literal["pre", "post"] = "post"
     activation: Activation = "relu"
     dropout: float = 0.1
-    tied: bool = True  # one table for the source, the target and the output; else the output has its own
+    tied: bool = True  # the output has the target's table (and so the source's, if they share one), not its own
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ class Transformer(EncoderDecoder):
 
     table: Tensor  # of places
 
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(
+        self, config: Config, objective: Objective, vocabulary: int, pad: int = 0, source_vocabulary: int = 0
+    ) -> None:
         shape = Shape(
             config.dim, config.heads, config.inner or 4 * config.dim, config.activation, config.dropout, config.norm
         )
@@ -65,6 +68,7 @@ class Transformer(EncoderDecoder):
             pad=pad,
             tied=config.tied,
             smoothing=objective.label_smoothing,
+            source_vocabulary=source_vocabulary,
         )
         self.config, self.objective = config, objective
         self.register_buffer("table", sinusoidal(config.context, config.dim), persistent=False)
@@ -83,5 +87,5 @@ class Transformer(EncoderDecoder):
                 last.weight.data.mul_((2 * self.config.layers) ** -0.5)
 
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
-        x = self.embedding(ids) * math.sqrt(self.config.dim) + self.table[time : time + ids.shape[1]]
+        x = self.embedding_of(decoder)(ids) * math.sqrt(self.config.dim) + self.table[time : time + ids.shape[1]]
         return F.dropout(x, self.config.dropout, self.training)

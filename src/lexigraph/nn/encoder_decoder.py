@@ -9,8 +9,10 @@ looked at; padding of a target stands behind all that counts.
 
 In a search the keys and values of M are computed once per sentence, and all its hypotheses share them.
 
-Shapes: B batch, S source, T target, d width, H heads, D width of a head, L layers, V vocabulary, R rows of a search,
-n sentences of a search.
+Both sides share one table of embeddings E, unless sources have a vocabulary of their own (`source_vocabulary`).
+
+Shapes: B batch, S source, T target, d width, H heads, D width of a head, L layers, V vocabulary (of targets), R rows
+of a search, n sentences of a search.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ class EncoderDecoder(nn.Module):
         begin: int = -1,  # what every source and target begins with; -1: nothing
         tied: bool = True,  # one table for input and output
         smoothing: float | int = 0.0,
+        source_vocabulary: int = 0,  # 0: sources have the ids of targets, and their table
     ) -> None:
         super().__init__()
         reading, writing = shapes
@@ -64,7 +67,8 @@ class EncoderDecoder(nn.Module):
         self.first, self.end, self.pad = [start, *self.lead], END, pad
         self.room, self.context = context, context - len(self.lead)
         self.smoothing, self.shape = smoothing, writing
-        self.embedding = nn.Embedding(vocabulary, reading.dim)  # of encoder and decoder alike
+        self.embedding = nn.Embedding(vocabulary, reading.dim)  # of encoder and decoder alike, or the decoder's
+        self.source_embedding = nn.Embedding(source_vocabulary, reading.dim) if source_vocabulary else None
         self.encoder = nn.ModuleList(Layer(reading) for _ in range(layers[0]))
         self.decoder: Any = nn.ModuleList(Layer(writing, memory=True) for _ in range(layers[1]))
         self.norm_encoder = reading.make_norm() if reading.norm == "pre" else nn.Identity()
@@ -108,6 +112,10 @@ class EncoderDecoder(nn.Module):
         return ()
 
     # ---- both sides --------------------------------------------------------------------------------------
+
+    def embedding_of(self, decoder: bool) -> nn.Embedding:
+        """The table of a side."""
+        return self.embedding if decoder or self.source_embedding is None else self.source_embedding
 
     @property
     def output_table(self) -> Float[Tensor, "V d"]:

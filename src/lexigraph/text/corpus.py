@@ -8,7 +8,8 @@ A shard is one array of token ids, every unit between boundaries, and the place 
     ids      <eos> w w w <eos> w w <eos> …          offsets  0 4 7 …
 
 so that unit i with both its boundaries is `ids[offsets[i] : offsets[i + 1] + 1]`, and the whole is a stream. Of a
-corpus of pairs, units 2 i and 2 i + 1 are a source and its target.
+corpus of pairs, units 2 i and 2 i + 1 are a source and its target; each side may have a tokenizer of its own, and
+then the same id means one piece in a source and another one in a target.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -78,11 +79,11 @@ def make_cleaner(data: recipes.Data) -> clean.LineRule | None:
     return clean.fitted_cleaner(lines, data.clean, list(map(clean.Stage, data.rare, data.max_words)))
 
 
-def trained_cleaner(data: recipes.Data, tokenizer: Tokenizer) -> clean.LineRule | None:
+def trained_cleaner(data: recipes.Data, *tokenizers: Tokenizer) -> clean.LineRule | None:
     """The same cleaning for other text, without the training text: words that were rare are not in the vocabulary."""
-    if not data.rare or tokenizer.kind != "word":
+    if not data.rare or tokenizers[0].kind != "word":
         return clean.cleaner(data.clean) if data.clean else None
-    words = (tokenizer.token_of(i) for i in range(len(tokenizer)))
+    words = (tokenizer.token_of(i) for tokenizer in tokenizers for i in range(len(tokenizer)))
     return clean.known_words(data.clean, frozenset(words), data.max_words[-1])
 
 
@@ -298,7 +299,7 @@ class Shard:
     ids: np.ndarray
     offsets: np.ndarray
     bytes: int  # of UTF-8 text, boundaries counted as one byte each: what bits per byte divides by
-    counts: np.ndarray  # how often each id occurs
+    counts: np.ndarray  # how often each id occurs; of pairs, in targets: ids of sources may mean other tokens
     paired: bool = False  # units are sources and targets by turns
 
     @classmethod
@@ -367,15 +368,17 @@ class Shard:
 class _Writer:
     """Appends units to a shard on disk."""
 
-    def __init__(self, folder: Path, name: str, tokenizer: Tokenizer, paired: bool) -> None:
+    def __init__(self, folder: Path, name: str, tokenizer: Tokenizer, largest: int, paired: bool) -> None:
         self.folder, self.name, self.eos, self.paired = folder, name, tokenizer.eos, paired
-        self.dtype = np.dtype(np.uint16 if len(tokenizer) <= 2**16 else np.uint32)
+        self.dtype = np.dtype(np.uint16 if largest <= 2**16 else np.uint32)
         self.ids = (folder / f"{name}.ids").open("wb")
         self.offsets = (folder / f"{name}.offsets").open("wb")
         self.length = self.bytes = 0
         self.counts = np.zeros(len(tokenizer), np.int64)
         self.waiting: list[np.ndarray] = []  # ids and
         self.boundaries: list[int] = []  # boundaries since the last flush
+        self.targets: list[np.ndarray] = []  # of pairs, what is counted
+        self.units = 0
         self._boundary()
 
     def _boundary(self) -> None:
@@ -389,14 +392,18 @@ class _Writer:
         self.bytes += len(text.encode(errors="surrogatepass")) + last
         if last:
             self._boundary()
+        if self.paired and self.units % 2:
+            self.targets += self.waiting[-2:]  # with its end
+        self.units += last
 
     def flush(self) -> None:
         if self.waiting:
             ids = np.concatenate(self.waiting)
-            self.counts += np.bincount(ids, minlength=len(self.counts))
+            counted = np.concatenate(self.targets) if self.paired else ids
+            self.counts += np.bincount(counted, minlength=len(self.counts))
             ids.astype(self.dtype).tofile(self.ids)
             np.array(self.boundaries, np.int64).tofile(self.offsets)
-        self.waiting, self.boundaries = [], []
+        self.waiting, self.boundaries, self.targets = [], [], []
 
     def close(self) -> None:
         self.flush()
@@ -407,16 +414,27 @@ class _Writer:
         (self.folder / f"{self.name}.json").write_text(json.dumps(facts))
 
 
-def train_tokenizer(recipe: recipes.Recipe, tidy: clean.LineRule | None = None) -> Tokenizer:
-    """A tokenizer from the training split alone."""
+def train_tokenizers(recipe: recipes.Recipe, tidy: clean.LineRule | None = None) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizer of texts or targets, and that of sources: the same one, unless the recipe wants two."""
+    if recipe.tokenizer.separate:
+        return train_tokenizer(recipe, tidy, "target"), train_tokenizer(recipe, tidy, "source")
+    tokenizer = train_tokenizer(recipe, tidy)
+    return tokenizer, tokenizer
+
+
+def train_tokenizer(
+    recipe: recipes.Recipe, tidy: clean.LineRule | None = None, side: Literal["", "source", "target"] = ""
+) -> Tokenizer:
+    """A tokenizer from the training split alone; of pairs, from one side or both."""
     from lexigraph.text.tokenizer import Tokenizer
 
     settings = recipe.tokenizer
+    texts = (piece.text for piece in pieces(recipe.data, tidy) if piece.split == "train")
     return Tokenizer.train(
-        (piece.text for piece in pieces(recipe.data, tidy) if piece.split == "train"),
+        islice(texts, side == "target", None, 2) if side else texts,
         kind=settings.kind,
         size=settings.size,
-        special=settings.special,
+        special=() if side == "target" else settings.special,  # nothing writes a direction
         lower=settings.lower,
         min_count=settings.min_count,
     )
@@ -429,22 +447,27 @@ def write_shards(
     needed: str = "train",
     told: Callable[[int], None] = lambda tokens: None,
     paired: bool = False,
+    source_tokenizer: Tokenizer | None = None,
 ) -> None:
     """Tokenize every piece into the shard of its split; the `needed` one must not be empty.
 
     `told` hears after every block how many tokens there are. `paired`: pieces are sources and targets by turns.
+    `source_tokenizer`: cuts the sources, if it is not the same.
     """
+    cutters = [source_tokenizer or tokenizer, tokenizer] if paired else [tokenizer]  # take turns
+    largest = max(map(len, cutters))  # all ids lie in one array
     folder.mkdir(parents=True)
     writers: dict[str, _Writer] = {}
     source = iter(source)
     while block := list(islice(source, BLOCK)):
-        flat, lengths = tokenizer.encode_flat([piece.text for piece in block])
-        ends = np.cumsum(lengths)
-        for piece, ids in zip(block, np.split(flat, ends[:-1]), strict=True):
+        rows: list[Any] = [None] * len(block)
+        for turn, cutter in enumerate(cutters):  # BLOCK is even: every block begins with a source
+            rows[turn :: len(cutters)] = cutter.encode_batch([piece.text for piece in block[turn :: len(cutters)]])
+        for piece, ids in zip(block, rows, strict=True):
             if piece.split not in writers:
-                writers[piece.split] = _Writer(folder, piece.split, tokenizer, paired)
+                writers[piece.split] = _Writer(folder, piece.split, tokenizer, largest, paired)
             if piece.lead:
-                ids = np.insert(ids, 0, special_id(tokenizer, piece.lead))
+                ids = np.insert(ids, 0, special_id(cutters[0], piece.lead))
             writers[piece.split].add(ids, piece.text, piece.last)
         for writer in writers.values():
             writer.flush()
