@@ -19,9 +19,9 @@ import numpy as np
 from safetensors.torch import load_file, save_file
 
 import lexigraph
+from lexigraph.abilities.spaces import MIXTURE
 from lexigraph.run import BUNDLED, Run, replacing
 from lexigraph.text.corpus import texts_of
-from lexigraph.textmodel import MIXTURE
 from lexigraph.training.checkpoint import compacted
 
 MIXED = 20_000  # sentences that the mixture is fitted to

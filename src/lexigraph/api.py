@@ -20,6 +20,7 @@ import torch
 
 from lexigraph import __version__
 from lexigraph import recipe as recipes
+from lexigraph.abilities.spaces import MIXTURE
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation import language
 from lexigraph.evaluation.tasks import task_of
@@ -30,7 +31,7 @@ from lexigraph.run import FORMAT, Run, remove, replacing
 from lexigraph.text import corpus
 from lexigraph.text.batches import Buckets, Plan, Streams, Windows, require_a_batch
 from lexigraph.text.corpus import Shard
-from lexigraph.textmodel import MIXTURE, SOURCE_TOKENIZER, TOKENIZER, TextModel, build, load_tokenizers
+from lexigraph.textmodel import SOURCE_TOKENIZER, TOKENIZER, TextModel, build, load_tokenizers
 from lexigraph.training.checkpoint import latest, load_weights
 from lexigraph.training.distribution import World, join
 from lexigraph.training.loop import Fetch, Training, Validate, check_graphs, fit, precision, seed_everything

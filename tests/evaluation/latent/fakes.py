@@ -12,10 +12,11 @@ import torch
 from torch import nn
 
 from lexigraph import recipe
+from lexigraph.abilities.base import Scored
 from lexigraph.objectives.next_token import shifted
 from lexigraph.text.constructions import sentences
 from lexigraph.text.tokenizer import Tokenizer
-from lexigraph.textmodel import Scored, TextModel
+from lexigraph.textmodel import TextModel
 
 END = 2
 

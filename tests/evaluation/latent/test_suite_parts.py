@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from lexigraph.abilities.base import Scored
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.latent import judge as judges
 from lexigraph.evaluation.latent.arithmetic import GROUPS, arithmetic, combined_pairs
@@ -19,7 +20,6 @@ from lexigraph.evaluation.latent.sentences import fitting, mean, ordered, overla
 from lexigraph.latent.mixture import Mixture
 from lexigraph.text.constructions import sentences
 from lexigraph.text.edits import EDITS, edit_pairs, edit_quadruples
-from lexigraph.textmodel import Scored
 from tests.evaluation.latent.fakes import Adder, Codec, Judge
 
 LINES = list(dict.fromkeys(sentences(60, seed=3)))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from lexigraph.abilities.spaces import BLEND_BLUR, SAMPLE_BLUR
 from lexigraph.decoding.degeneration import distinct
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.latent.interpolation import STEPS, fixed_pairs
@@ -23,7 +24,7 @@ from lexigraph.evaluation.latent.judge import fluency
 from lexigraph.evaluation.latent.sentences import cosines, fitting, mean, vectors, whole, words, written
 from lexigraph.latent.geometry import blend, steps_between
 from lexigraph.latent.mixture import Mixture
-from lexigraph.textmodel import BLEND_BLUR, SAMPLE_BLUR, TextModel
+from lexigraph.textmodel import TextModel
 
 NOT_WORDS = re.compile(r"\W+")
 COMPONENTS = 20

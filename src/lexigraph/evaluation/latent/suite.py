@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from lexigraph import __version__
+from lexigraph.abilities.spaces import BLEND_BLUR, SAMPLE_BLUR
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.latent import judge as judges
 from lexigraph.evaluation.latent.arithmetic import arithmetic
@@ -35,7 +36,7 @@ from lexigraph.latent.mixture import Mixture
 from lexigraph.registry import nearest
 from lexigraph.text.constructions import sentences as grammar_sentences
 from lexigraph.text.corpus import GRAMMAR, texts_of
-from lexigraph.textmodel import BLEND_BLUR, SAMPLE_BLUR, TextModel
+from lexigraph.textmodel import TextModel
 
 PARTS = (
     *("reconstruction", "arithmetic", "edit files", "interpolation", "mixture", "round trip", "similarity"),

@@ -1,0 +1,281 @@
+"""What a space of sentences can do: texts as vectors and pictures, and back; blends, sums, samples, neighbours."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32, UInt8
+
+from lexigraph.abilities.base import Scored
+from lexigraph.abilities.encoding import Encoder
+from lexigraph.decoding.hypothesis import Hypothesis
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.latent.arithmetic import combine, parse
+from lexigraph.latent.geometry import blend, neighbours, steps_between, triangle
+from lexigraph.latent.mixture import Mixture
+from lexigraph.latent.pictures import load_picture, save_picture
+from lexigraph.latent.space import Space
+
+SUM_BLUR = 0.5  # of sums, unless told otherwise: near a sentence, if the sum makes sense
+BLEND_BLUR = 4.0  # of blends: far from any sentence, a likely one is wanted
+SAMPLE_BLUR = 1.5  # of samples, which are about as likely then as real sentences
+MIXTURE = "mixture.safetensors"
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A text and how near it is."""
+
+    text: str
+    similarity: float
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class SentenceSpace(Encoder):
+    """A vector for a text; where the network decodes, a text for a vector."""
+
+    def encode(
+        self, texts: str | Sequence[str], *, lossless: bool = False, pooling: str | None = None
+    ) -> Float32[np.ndarray, "n latent"]:
+        """The vector of each text.
+
+        lossless: move the vectors of texts that would not come back until their 8-bit pictures are read exactly;
+            warns where none was found.
+        pooling: of an encoder, which has a vector for every token: their mean (if None), or "cls", the first one.
+
+            >>> model.encode(["She laughed ."]).shape        # doctest: +SKIP
+            (1, 256)
+        """
+        self._require("encode")
+        if "decode" not in self.abilities:
+            if lossless:
+                raise UsageError("An encoder does not give texts back: leave out lossless=True (--lossless).")
+            return self._pooled(texts, pooling or "mean")
+        if pooling is not None:
+            raise UsageError("An autoencoder has one vector for a text: leave out pooling (--pooling).")
+        rows = self._sentences(texts)
+        z = self.space.encode(rows)
+        if not lossless:
+            return z
+        z, exact = self.space.refine(z, rows)
+        if lost := len(z) - int(exact.sum()):
+            warnings.warn(f"For {lost} of {len(z)} texts no vector was found that is read exactly.", stacklevel=2)
+        return z
+
+    def decode(
+        self,
+        z: np.ndarray,
+        *,
+        beam: int = 1,
+        n_best: int = 1,
+        blur: float | np.ndarray = 0.0,
+        alpha: float = 0.7,
+    ) -> list[str] | list[list[Scored]]:
+        """The sentence of each vector; with n_best > 1, the best few of each with their scores.
+
+        blur: how far the vector may be from the sentence that is meant, in standard deviations of its entries: 0
+            takes it at its word, 0.5 to 1 prefers a likely sentence near it.
+        """
+        self._require("decode")
+        found = self.hypotheses(z, beam=beam, n_best=n_best, blur=blur, alpha=alpha)
+        return [row[0].text for row in found] if n_best == 1 else found
+
+    def hypotheses(self, z: np.ndarray, **search: Any) -> list[list[Scored]]:
+        """As `decode`, always with scores."""
+        self._require("decode")
+        return self._told(self.space.decode(self._vectors(z), **search))
+
+    def pictures(self, z: np.ndarray | str | Sequence[str]) -> UInt8[np.ndarray, "n side side 3"]:
+        """The picture of each vector (or text), 8 bits a channel."""
+        self._require_pictures("pictures")
+        return self.space.draw(self._vectors(z) if isinstance(z, np.ndarray) else self.encode(z))
+
+    def read(
+        self,
+        pictures: UInt8[np.ndarray, "*n side side 3"] | str | Path | Sequence[str | Path],
+        *,
+        beam: int = 1,
+        blur: float | np.ndarray = 0.0,
+    ) -> list[str]:
+        """The sentence in each picture: an array, or PNG files that this model drew (`save_pictures`)."""
+        self._require_pictures("read")
+        side = self.network.config.side
+        if isinstance(pictures, str | Path):
+            pictures = [pictures]
+        if not isinstance(pictures, np.ndarray):
+            loaded = [load_picture(file, self.fingerprint, side) for file in pictures]
+            pictures = np.stack(loaded) if loaded else np.zeros((0, side, side, 3), np.uint8)
+        pictures = pictures[None] if pictures.ndim == 3 else pictures
+        if pictures.dtype != np.uint8 or pictures.shape[1:] != (side, side, 3):
+            raise LexigraphError(
+                f"These are not pictures of this model: it reads arrays of uint8 and shape (n, {side}, {side}, 3), "
+                f"not {pictures.dtype} and {pictures.shape}."
+            )
+        return [row[0].text for row in self._told(self.space.read(pictures, beam=beam, blur=blur))]
+
+    def save_pictures(self, z: np.ndarray | str | Sequence[str], folder: str | Path) -> list[Path]:
+        """Draw each vector (or text) into a PNG file that carries this model's fingerprint."""
+        drawn = self.pictures(z)
+        files = [Path(folder) / f"{number:04d}.png" for number in range(len(drawn))]
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for file, pixels in zip(files, drawn, strict=True):
+            save_picture(file, pixels, self.fingerprint)
+        return files
+
+    def blend(
+        self,
+        *texts: str,
+        steps: int = 7,
+        weights: Sequence[Sequence[float]] | np.ndarray | None = None,
+        how: str = "linear",
+        beam: int = 1,
+        blur: float | None = None,
+    ) -> list[Scored]:
+        """Sentences on the way from one text to another, or in the triangle between three.
+
+        weights: rows of one weight per text instead of even steps; they may lie outside 0 to 1.
+        how: "linear", or "spherical": along the great circle.
+        blur: as in `decode`; None: none at the texts themselves, and much between them.
+
+            >>> [str(s) for s in model.blend("He slept .", "They sang .", steps=3)]        # doctest: +SKIP
+            ['He slept .', 'They slept .', 'They sang .']
+        """
+        path, matrix = self.path_between(*texts, steps=steps, weights=weights, how=how)
+        if blur is None:
+            between = np.sort(np.abs(matrix), 1)[:, :-1].max(1) > 1e-9
+            return self._best(path, beam, between * self.default_blur(None, BLEND_BLUR))
+        return self._best(path, beam, blur)
+
+    def path_between(
+        self,
+        *texts: str,
+        steps: int = 7,
+        weights: Sequence[Sequence[float]] | np.ndarray | None = None,
+        how: str = "linear",
+    ) -> tuple[Float[np.ndarray, "steps latent"], Float[np.ndarray, "steps texts"]]:
+        """The vectors that `blend` decodes, and their weights."""
+        self._require("blend")
+        if len(texts) < 2:
+            raise UsageError("Blending takes at least two texts.")
+        if weights is None and len(texts) > 3:
+            raise UsageError("Steps lead between two texts or in the triangle of three: give weights for more.")
+        if weights is None:
+            weights = steps_between(steps) if len(texts) == 2 else triangle(steps)
+        matrix = np.asarray(weights, np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != len(texts):
+            raise UsageError(f"Weights are rows of {len(texts)} numbers, one for each text.")
+        return blend(self.encode(texts), matrix, how), matrix
+
+    def solve(self, expression: str, *, beam: int = 1, n_best: int = 1, blur: float | None = None) -> list[Scored]:
+        """Vector arithmetic, written as a person would: `They ran . - He ran . + He sings .`
+
+        Each sentence may have a weight before it (`- 0.5 He ran .`); quotes protect signs and numbers inside one.
+        Warns about sentences that the model does not give back exactly, because then the result means little.
+        """
+        self._require("solve")
+        parts = parse(expression)
+        texts = [part.text for part in parts]
+        z = self.encode(texts)
+        for text, back in zip(texts, self.decode(z), strict=True):
+            if back != self._normalised(text):
+                warnings.warn(f"The model reads {text!r} as {back!r}: the result may be off.", stacklevel=2)
+        target = combine(z, [part.weight for part in parts])
+        return self.hypotheses(target[None], beam=beam, n_best=n_best, blur=self.default_blur(blur, SUM_BLUR))[0]
+
+    def sample(
+        self,
+        count: int = 10,
+        *,
+        component: int | None = None,
+        plain: bool = False,
+        temperature: float = 1.0,
+        blur: float | None = None,
+        beam: int = 1,
+        seed: int = 0,
+    ) -> list[Scored]:
+        """New sentences: vectors drawn from the mixture of normal distributions that the training left, decoded.
+
+        component: draw from this one of the mixture only, counted from 0.
+        plain: draw from one normal distribution with the mean and covariance of the whole mixture.
+        """
+        self._require("sample")
+        mixture = self.mixture.merged() if plain else self.mixture
+        z, _ = mixture.sample(count, seed, component, temperature)
+        return self._best(z, beam, self.default_blur(blur, SAMPLE_BLUR))
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        """The mixture of normal distributions that was fitted to vectors of the training text."""
+        if self.path is None or not (self.path / MIXTURE).exists():
+            raise LexigraphError("This model has no mixture to sample from: fit one with model.fit_mixture(texts).")
+        return Mixture.load(self.path / MIXTURE)
+
+    def fit_mixture(self, texts: Sequence[str] | np.ndarray, components: int = 20, seed: int = 0) -> Mixture:
+        """Fit the mixture that `sample` draws from to these texts or vectors; `mixture.save(path)` keeps it."""
+        z = self._vectors(texts) if isinstance(texts, np.ndarray) else self.encode(texts)
+        self.mixture = Mixture.fit(z, min(components, max(1, len(z) // 50)), seed)
+        return self.mixture
+
+    def neighbours(
+        self, texts: str | Sequence[str], among: Sequence[str], *, k: int = 5, measure: str = "cosine"
+    ) -> list[list[Neighbour]]:
+        """The k texts of `among` whose vectors are nearest to each of `texts`."""
+        self._require("neighbours")
+        places, similarity = neighbours(self.encode(texts), self.encode(among), k, measure)
+        return [
+            [Neighbour(among[i], float(s)) for i, s in zip(row, values, strict=True)]
+            for row, values in zip(places, similarity, strict=True)
+        ]
+
+    @cached_property
+    def space(self) -> Space:
+        """The network as a space of sentences, on token ids and arrays."""
+        return Space(self.network, self.tokenizer.eos, self._banned)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that name these weights and this tokenizer; pictures carry it."""
+        digest = hashlib.blake2b(self.tokenizer.fingerprint.encode(), digest_size=8)
+        if self.recipe.tokenizer.separate:
+            digest.update(self.source_tokenizer.fingerprint.encode())
+        for name, value in sorted(self.network.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(value.detach().cpu().contiguous().numpy().data)
+        return digest.hexdigest()
+
+    def _best(self, z: np.ndarray, beam: int, blur: float | np.ndarray) -> list[Scored]:
+        return [row[0] for row in self.hypotheses(z, beam=beam, blur=blur)]
+
+    def default_blur(self, blur: float | None, usual: float = SUM_BLUR) -> float:
+        """What is asked for, or the usual, as far as the model knows blur."""
+        return min(usual, getattr(self.network.objective, "blur", 0.0)) if blur is None else blur
+
+    def _told(self, found: list[list[Hypothesis]]) -> list[list[Scored]]:
+        texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))
+        return [[Scored(next(texts), h.log_probability, h.produced, h.score) for h in row] for row in found]
+
+    def _vectors(self, z: np.ndarray) -> Float32[np.ndarray, "n latent"]:
+        """Vectors of this space, or a sentence that says why these are none."""
+        z = np.asarray(z)
+        z = z[None] if z.ndim == 1 else z
+        size = self.network.latent
+        if z.ndim != 2 or z.shape[1] != size or z.dtype.kind not in "fiu":
+            raise LexigraphError(f"Vectors of this model have {size} numbers each; these have the shape {z.shape}.")
+        if not np.isfinite(z).all():
+            row = int(np.flatnonzero(~np.isfinite(z).all(1))[0])
+            raise LexigraphError(f"Vector {row} holds values that are not numbers (nan or inf).")
+        return z.astype(np.float32)
+
+    def _require_pictures(self, ability: str) -> None:
+        self._require(ability)
+        if not self.network.draws:
+            raise LexigraphError("This model has a linear head: it draws and reads no pictures.")

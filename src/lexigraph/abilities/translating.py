@@ -1,0 +1,119 @@
+"""What translators can do: write a text for another one, say where they looked, and score pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from lexigraph.abilities.base import BATCH_SIZE, Base, Scored
+from lexigraph.decoding.beam import beam_search
+from lexigraph.decoding.hypothesis import Hypothesis
+from lexigraph.errors import UsageError
+from lexigraph.objectives.next_token import token_nll
+from lexigraph.text.corpus import special_id
+
+
+@dataclass(frozen=True)
+class Translation(Scored):
+    """A translation and, if it was asked for, where the model looked: `alignment[t, s]` is how much at piece s of the
+    source while it wrote piece t of the target; each row adds up to 1."""
+
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    alignment: Float[np.ndarray, "target source"] | None = field(default=None, compare=False, repr=False)
+
+
+class Translator(Base):
+    """A source in, a target out."""
+
+    def translate(
+        self,
+        texts: str | Sequence[str],
+        *,
+        beam: int = 5,
+        alpha: float = 0.7,
+        n_best: int = 1,
+        alignment: bool = False,
+        direction: str = "",
+    ) -> list[str] | list[list[Translation]]:
+        """The translation of each text; with n_best > 1 or alignment, the best few of each as `Translation`.
+
+        alignment: say also where the model looked while it wrote.
+        direction: the special token of the language or task that is wanted, if the model was taught several.
+
+            >>> model.translate(["A man sleeps."])        # doctest: +SKIP
+            ['Ein Mann schläft.']
+        """
+        self._require("translate")
+        lead = [special_id(self.source_tokenizer, direction)] if direction else []
+        rows = [np.array([*lead, *row]) for row in self._sentences(texts)]
+        found = self.translations(rows, beam=max(beam, n_best), alpha=alpha, n_best=n_best, alignment=alignment)
+        if n_best == 1 and not alignment:
+            return self.tokenizer.decode_batch([best[0].tokens for best in found])
+        return [[self._translation(row, each) for each in best] for row, best in zip(rows, found, strict=True)]
+
+    def translations(
+        self,
+        sources: Sequence[np.ndarray],
+        *,
+        beam: int = 5,
+        alpha: float = 0.7,
+        n_best: int = 1,
+        alignment: bool = False,
+    ) -> list[list[Hypothesis]]:
+        """The same on token ids, boundaries neither given nor returned.
+
+        Sources of like length are searched together, and how long a target may be depends on that length, so that a
+        text is translated alike in any company.
+        """
+        network = self.network
+        found: dict[int, list[Hypothesis]] = {}
+        lengths = np.array([len(row) for row in sources]) // 8
+        for like in np.unique(lengths):
+            chosen = np.flatnonzero(lengths == like)
+            for first in range(0, len(chosen), BATCH_SIZE):
+                places = chosen[first : first + BATCH_SIZE]
+                batch = self._batch([[*network.lead, *sources[i].tolist(), network.end] for i in places])
+                best = beam_search(
+                    network,
+                    batch,
+                    eos=self.tokenizer.eos,
+                    width=beam,
+                    max_new=min(network.context, 2 * 8 * (int(like) + 1) + 10),
+                    alpha=alpha,
+                    n_best=n_best,
+                    banned=self._banned,
+                    attention=alignment,
+                )
+                found |= dict(zip(places.tolist(), best, strict=True))
+        return [found[i] for i in range(len(sources))]
+
+    def _translation(self, source: np.ndarray, found: Hypothesis) -> Translation:
+        """A hypothesis as text, with the pieces that its alignment speaks of."""
+        scored = self.tokenizer.decode(found.tokens), found.log_probability, found.produced, found.score
+        if found.attention is None:
+            return Translation(*scored)
+        network, end = self.network, [self.tokenizer.eos] * found.finished
+        read = self.source_tokenizer.tokens([*network.lead, *source.tolist(), network.end])
+        written = self.tokenizer.tokens([*found.tokens, *end])
+        return Translation(*scored, tuple(read), tuple(written), found.attention[:, : len(read)].numpy())
+
+    def _pair_scores(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """Natural-log probability of each target, its end included, given its source."""
+        if len(sources) != len(targets):
+            raise UsageError(f"There are {len(targets)} texts and {len(sources)} sources: give one for each.")
+        columns = {"source": self._sentences(sources), "target": self.rows(targets)[0]}
+        eos, scores = self.tokenizer.eos, []
+        for first in range(0, len(sources), BATCH_SIZE):
+            part = {
+                side: [np.array([eos, *row, eos]) for row in rows[first : first + BATCH_SIZE]]
+                for side, rows in columns.items()
+            }
+            with torch.inference_mode():
+                terms, _ = self.network.loss(self.network.prepare(part).to(self.device))
+            scores += (-token_nll(terms).double().sum(1)).tolist()
+        return scores
