@@ -59,6 +59,23 @@ def test_from_text_to_answers(run, tmp_path):
     assert "after" in out
 
 
+def test_a_curve_over_a_setting_is_a_table_and_a_page(run, tmp_path):
+    (tmp_path / "word-vectors-eval" / "word-sim").mkdir(parents=True)
+    pairs = "she\the\t9\nshe\tdoor\t1\nhe\tthey\t8\nlamp\tdoor\t5\n"
+    (tmp_path / "word-vectors-eval" / "word-sim" / "mine.txt").write_text(pairs)
+    few = ("--set", "epochs=1", "--set", "min_count=2", "--set", "threads=1")
+    asked = ("words", "curve", "ppmi-svd", "--data", "my.txt", "--gold", ".", *few)
+    code, out, said = run(*asked, "--over", "side=both,left", "--out", "side.html")
+    assert code == 0, said
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[0] for row in rows] == ["side", "both", "left"]
+    assert rows[1][2] != rows[2][2]
+    assert "<svg" in (tmp_path / "side.html").read_text()
+    assert "exists already" in run(*asked, "--over", "dim=4,8", "--out", "side.html")[2]
+    assert "must be a whole number" in run(*asked, "--over", "dim=4,many")[2]
+    assert "as dim=50,100,200" in run(*asked, "--over", "dim")[2]
+
+
 @pytest.mark.parametrize("name", word_recipes.names())
 def test_every_recipe_for_word_vectors_trains(run, name):
     trained(run, name, "vectors", *(("--set", "buckets=500") if name == "fasttext" else ()))

@@ -85,7 +85,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def settings_of(method: str, dim: int, given: dict[str, Any]) -> Settings:
+def settings_of(method: Any, dim: Any, given: dict[str, Any]) -> Settings:
     """Settings by name; an unknown one gives an error that names the nearest."""
     kinds = get_type_hints(Settings)
     values = {"method": method, "dim": dim, **given}
