@@ -53,13 +53,15 @@ def compare(
     rows = []
     for name in names:
         tell(f"{name} …")
-        rows.append(one(name, data, folder / name, gold, dict(set or {})))
+        rows.append(one(name, data, folder / name, dict(set or {})))
+    if kinds == {True}:  # only now: a process counts what its parent held as its own memory
+        rows = [_judged(row, folder / name, gold) for row, name in zip(rows, names, strict=True)]
     with replacing(folder / "compare.json") as temporary:
         temporary.write_text(json.dumps(rows, indent=1, ensure_ascii=False))
     return rows
 
 
-def _network(name: str, data: str | Path, out: Path, gold: str | Path | None, changes: dict[str, Any]) -> Row:
+def _network(name: str, data: str | Path, out: Path, changes: dict[str, Any]) -> Row:
     from lexigraph import api
 
     model = api.train(name, data, out, set=changes, quiet=True)
@@ -72,10 +74,7 @@ def _network(name: str, data: str | Path, out: Path, gold: str | Path | None, ch
     return row | {"seconds": results["seconds"], "peak memory, GB": results["peak_memory_gb"]}
 
 
-def _vectors(name: str, data: str | Path, out: Path, gold: str | Path | None, changes: dict[str, Any]) -> Row:
-    from lexigraph.words import judging
-    from lexigraph.words.vectors import WordVectors
-
+def _vectors(name: str, data: str | Path, out: Path, changes: dict[str, Any]) -> Row:
     changed = [part for key, value in changes.items() for part in ("--set", f"{key}={value}")]
     command = ["words", "train", name, "--data", str(data), "--out", str(out), "--quiet", *changed]
     begin = time.monotonic()
@@ -85,13 +84,21 @@ def _vectors(name: str, data: str | Path, out: Path, gold: str | Path | None, ch
         said.seek(0)
         if status:
             raise LexigraphError(f"{name}: {said.read().strip().removeprefix('lexigraph: ')}")
-    seconds = time.monotonic() - begin
-    wv = WordVectors.load(out)
-    row: Row = {"recipe": name, "words": len(wv), "dim": wv.dim}
-    if gold is not None:
-        row["similarity"], row["analogies"] = judging.averages(wv, gold)
     unit = 1 if sys.platform == "darwin" else 1024
-    return row | {"seconds": round(seconds, 2), "peak memory, GB": round(usage.ru_maxrss * unit / 1e9, 3)}
+    seconds, memory = round(time.monotonic() - begin, 2), round(usage.ru_maxrss * unit / 1e9, 3)
+    return {"recipe": name, "seconds": seconds, "peak memory, GB": memory}
+
+
+def _judged(row: Row, vectors: Path, gold: str | Path | None) -> Row:
+    """A row with what the vectors are worth, before what they cost."""
+    from lexigraph.words import judging
+    from lexigraph.words.vectors import WordVectors
+
+    wv = WordVectors.load(vectors)
+    judged: Row = {"recipe": row["recipe"], "words": len(wv), "dim": wv.dim}
+    if gold is not None:
+        judged["similarity"], judged["analogies"] = judging.averages(wv, gold)
+    return judged | row
 
 
 def cell(value: Any) -> str:
