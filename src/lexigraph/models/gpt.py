@@ -189,7 +189,7 @@ class GPT(nn.Module):
             seen = (columns[None] >= pads[:, None])[:, None, None, :]
             mask = (seen & before(time, ids.device)) | torch.eye(time, dtype=torch.bool, device=ids.device)
         x = self._through(ids, places, store=past.of_prompts(width), mask=mask, causal=mask is None)
-        past = replace(past, begins=pads.repeat_interleave(width))
+        past = replace(past, begins=pads.repeat_interleave(width), ragged=mask is not None)
         if width > 1:
             past = past.follow(torch.arange(0, rows, width, device=ids.device).repeat_interleave(width))
         kept = F.pad(ids, (0, capacity - time)).repeat_interleave(width, 0)

@@ -39,6 +39,7 @@ class Past:
     writers: Int[Tensor, " R"]  # each row's own room, which no other has
     begins: Int[Tensor, " R"]  # the first place of each row that is not empty
     straight: bool = True  # whether every row has written all of its places itself
+    ragged: bool = False  # whether any row has empty places
     layer: int = 0
 
     @classmethod
@@ -95,16 +96,20 @@ class Past:
         if not self.straight:
             self.lines[:, time] = self.writers
         lines = self.lines[:, : time + 1]
-        if weights is None and q.is_cpu and q.dtype is torch.float32 and not torch.is_grad_enabled():
+        compiled = q.is_cpu and q.dtype is torch.float32 and not torch.is_grad_enabled()
+        if weights is None and compiled:
             return self._by_kernel(torch.stack([q, k, v], 1).squeeze(3), lines, bias, scale)
         own, places = self.room[:, self.layer], torch.arange(time + 1, device=q.device)
-        for number, new in enumerate((k, v)):
-            own[self.writers, number, time] = new[:, :, 0]
-        keys, values = (
-            (own[:, n, : time + 1] if self.straight else own[lines, n, places]).transpose(1, 2) for n in (0, 1)
-        )
-        inside = (places >= self.begins[:, None])[:, None, None]
-        mask = inside if bias is None else bias.masked_fill(~inside, -torch.inf)
+        if self.straight:
+            own[:, 0, time], own[:, 1, time] = k[:, :, 0], v[:, :, 0]
+            keys, values = own[:, :, : time + 1].transpose(2, 3).unbind(1)
+        else:
+            own[self.writers, 0, time], own[self.writers, 1, time] = k[:, :, 0], v[:, :, 0]
+            keys, values = (own[lines, n, places].transpose(1, 2) for n in (0, 1))
+        mask = bias
+        if self.ragged:
+            inside = (places >= self.begins[:, None])[:, None, None]
+            mask = inside if bias is None else bias.masked_fill(~inside, -torch.inf)
         if weights is None:
             return attend(q, keys, values, mask=mask, scale=scale)
         mixed, seen = attend_explicitly(q, keys, values, mask=mask, scale=scale)
