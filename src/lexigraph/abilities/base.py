@@ -138,7 +138,7 @@ class Base:
         return sorted(special - {self.tokenizer.eos})
 
     def _search(
-        self, batch: dict[str, Tensor], width: int, max_new: int, alpha: float, n_best: int
+        self, batch: dict[str, Tensor], width: int, max_new: int, alpha: float, n_best: int, attention: bool = False
     ) -> list[list[Hypothesis]]:
         return beam_search(
             self.network,
@@ -149,4 +149,5 @@ class Base:
             alpha=alpha,
             n_best=n_best,
             banned=self._banned,
+            attention=attention,
         )

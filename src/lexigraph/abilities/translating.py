@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float
 
 from lexigraph.abilities.base import BATCH_SIZE, Base, Scored
-from lexigraph.decoding.beam import beam_search
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import UsageError
 from lexigraph.objectives.next_token import token_nll
@@ -78,17 +77,8 @@ class Translator(Base):
             for first in range(0, len(chosen), BATCH_SIZE):
                 places = chosen[first : first + BATCH_SIZE]
                 batch = self._batch([[*network.lead, *sources[i].tolist(), network.end] for i in places])
-                best = beam_search(
-                    network,
-                    batch,
-                    eos=self.tokenizer.eos,
-                    width=beam,
-                    max_new=min(network.context, 2 * 8 * (int(like) + 1) + 10),
-                    alpha=alpha,
-                    n_best=n_best,
-                    banned=self._banned,
-                    attention=alignment,
-                )
+                longest = min(network.context, 2 * 8 * (int(like) + 1) + 10)
+                best = self._search(batch, beam, longest, alpha, n_best, attention=alignment)
                 found |= dict(zip(places.tolist(), best, strict=True))
         return [found[i] for i in range(len(sources))]
 
