@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.words import counts
 from lexigraph.words.corpus import Corpus
 from lexigraph.words.counts import (
     METHODS,
@@ -238,7 +239,11 @@ def test_words_of_a_kind_have_vectors_that_are_near(corpus, method):
     np.testing.assert_array_equal(vectors, vectors_from_counts(corpus, method, dim=2, window=3))
 
 
-def test_lsa_takes_lines_as_documents(tmp_path):
+@pytest.mark.parametrize("size", [1 << 16, max(map(len, DOCUMENTS)) + 1])  # all at once, and a few lines at a time
+def test_lsa_takes_lines_as_documents(tmp_path, monkeypatch, size):
+    whole = Corpus.blocks
+    monkeypatch.setattr(Corpus, "blocks", lambda corpus: whole(corpus, size))
+    monkeypatch.setattr(counts, "CELLS", 3)
     (tmp_path / "text").write_text("\n".join(map(" ".join, DOCUMENTS)))
     weighted = tfidf(term_document(DOCUMENTS).matrix)
     expected = lsa(weighted, 2)
@@ -275,7 +280,7 @@ def test_more_dimensions_than_words_are_refused(corpus, tmp_path):
     (tmp_path / "one").write_text("word word word\nword word")
     with Corpus.read(tmp_path / "one") as one:
         for method in METHODS:
-            with pytest.raises(LexigraphError, match="dim is 1, but a table with 1 rows"):
+            with pytest.raises(LexigraphError, match=r"dim is 1, but a table with \d rows and 1 columns"):
                 vectors_from_counts(one, method, dim=1)
 
 

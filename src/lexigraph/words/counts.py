@@ -20,11 +20,14 @@ array([[0.   , 0.   , 0.301],
 
 from __future__ import annotations
 
+import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -41,6 +44,7 @@ from lexigraph.words.scan import END
 Table: TypeAlias = spmatrix | sparray
 Documents: TypeAlias = Iterable[Sequence[str]]  # each a list of words
 METHODS = ("ppmi-svd", "hellinger", "lsa")
+CELLS = 1 << 20  # of a table on disk, worked on at a time
 
 
 # ---- documents × words ----
@@ -229,8 +233,13 @@ def lsa(matrix: Table, dim: int, seed: int = 0) -> Lsa:
     return Lsa(u * s, v, s)
 
 
-def _largest(table: csr_matrix | LinearOperator, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U, S and V of the largest singular values; the largest number of each column of V is positive."""
+def _largest(
+    table: csr_matrix | LinearOperator, dim: int, seed: int, of_rows: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, S and V of the largest singular values; the largest number of each column of V is positive.
+
+    of_rows: whether U is wanted; a table on disk may have too many rows for it.
+    """
     rows, columns = table.shape
     if not 1 <= dim < min(rows, columns):
         raise LexigraphError(
@@ -239,14 +248,14 @@ def _largest(table: csr_matrix | LinearOperator, dim: int, seed: int) -> tuple[n
         )
     start = np.random.default_rng(seed).standard_normal(min(rows, columns)).astype(table.dtype)
     try:
-        u, s, v = svds(table, dim, v0=start)
+        u, s, v = svds(table, dim, v0=start, return_singular_vectors=of_rows or "vh")
     except ArpackError as error:  # above all from a table of zeros
         raise LexigraphError(
             f"The rows give no vectors, as if they did not differ: {error} Give more text."
         ) from None
-    u, s, v = u[:, ::-1], s[::-1], v[::-1].T
+    s, v = s[::-1], v[::-1].T
     signs = np.sign(v[np.abs(v).argmax(axis=0), np.arange(dim)])
-    return u * signs, s, v * signs
+    return u[:, ::-1] * signs if of_rows else np.empty((0, dim)), s, v * signs
 
 
 def vectors_from_counts(
@@ -264,13 +273,16 @@ def vectors_from_counts(
 ) -> Float[np.ndarray, "words dim"]:
     """A float32 vector for each word of the corpus; settings as of the functions that the method is made of.
 
-    method: "ppmi-svd", "hellinger", or "lsa", where every line is a document and only dim and seed are used.
+    method: "ppmi-svd", "hellinger", or "lsa", where every line is a document (a very long one several), and only dim
+        and seed are used.
     smoothing: none, since vectors from texts of 8 million words are better without.
     """
     if method not in METHODS:
         raise UsageError(f"There is no method {method!r}{nearest(method, METHODS)}")
     if method == "lsa":
-        return svd(tfidf(_lines(corpus)).T, dim, seed, power=1).astype(np.float32)
+        with _tfidf_of_lines(corpus) as table:
+            _, s, v = _largest(table, dim, seed, of_rows=False)
+            return (v * s).astype(np.float32)
     with cooccurrence(corpus, window, side, weighting, threads=threads) as counts:
         table = counts.matrix()
     if method == "hellinger":
@@ -278,12 +290,29 @@ def vectors_from_counts(
     return svd(ppmi(table, smoothing, shift), dim, seed, power).astype(np.float32)
 
 
-def _lines(corpus: Corpus) -> csr_matrix:
-    """How often each line of the text has each word."""
-    ids = np.concatenate(list(corpus.blocks()))
-    ends = np.flatnonzero(ids == END) - np.arange(corpus.lines)  # in the text without END
-    words = ids[ids != END]
-    return csr_matrix((np.ones(len(words), np.float32), words, np.append(0, ends)), (corpus.lines, len(corpus.words)))
+@contextmanager
+def _tfidf_of_lines(corpus: Corpus) -> Iterator[csr_matrix]:
+    """TF-IDF of the lines of a text: a table that lies on disk, so that it may be larger than memory."""
+    documents, starts = np.zeros(len(corpus.words), np.int64), array("q", [0])
+    with tempfile.TemporaryDirectory(prefix="lexigraph-", ignore_cleanup_errors=True) as folder:
+        cells, columns = Path(folder) / "cells", Path(folder) / "columns"
+        with open(cells, "wb") as cell_file, open(columns, "wb") as column_file:
+            for block in corpus.blocks():
+                ends = np.flatnonzero(np.append(block, END) == END)  # a line that is cut ends here, too
+                words = block[block != END]
+                lines = np.unique(np.append(0, ends - np.arange(len(ends))))  # where they begin, without END
+                ones = np.ones(len(words), np.float32)
+                bags = csr_matrix((ones, words, lines), (len(lines) - 1, len(documents)))
+                bags.sum_duplicates()
+                documents += np.bincount(bags.indices, minlength=len(documents))
+                starts.extend((starts[-1] + bags.indptr[1:].astype(np.int64)).tolist())
+                bags.data.tofile(cell_file)
+                bags.indices.astype(np.int32).tofile(column_file)
+        idf = np.log10((len(starts) - 1) / np.maximum(documents, 1)).astype(np.float32)
+        data, indices = np.memmap(cells, np.float32, "r+"), np.memmap(columns, np.int32, "r")
+        for begin in range(0, len(data), CELLS):
+            data[begin : begin + CELLS] *= idf[indices[begin : begin + CELLS]]
+        yield csr_matrix((data, indices, np.asarray(starts)), (len(starts) - 1, len(documents)), copy=False)
 
 
 # ---- tables ----
