@@ -60,6 +60,7 @@ class Config:
     layers: int = 6  # on each side
     encoder_layers: int = 0  # of the encoder, if not as many
     start: bool = False  # the encoder sees a boundary before the sentence too, to count places from
+    reach: int = 0  # a layer of the encoder sees so many neighbours on each side; 0: the whole sentence
     heads: int = 8
     dim: int = 256
     inner: int = 0  # width inside the feed-forward part; 0: four times dim
@@ -157,8 +158,13 @@ class PictureAutoencoder(nn.Module):
         if seeds is not None and self.objective.stretch:
             gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
             rotation = rotations(gaps.cumsum(1), self.config.dim // self.config.heads).unsqueeze(2)
+        mask = seen[:, None, None]
+        if self.config.reach:
+            place = torch.arange(ids.shape[1], device=ids.device)
+            away = (place - place[:, None]).abs()
+            mask = mask & (away <= self.config.reach) | (away == 0)  # padding too sees something: itself
         for layer in self.encoder:
-            x = layer(x, rotation, seen[:, None, None])
+            x = layer(x, rotation, mask)
         A = self.norm_encoder(x) * seen.unsqueeze(2)
         pooled = self.pool(A)  # (B, outputs · k², d)
         pooled = pooled.to(torch.promote_types(pooled.dtype, torch.float32))
