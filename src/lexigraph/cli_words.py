@@ -1,4 +1,4 @@
-"""The verbs of word vectors: lexigraph words train, nearest, analogy, eval, map, debias, search, align …
+"""The verbs of word vectors: lexigraph words train, nearest, analogy, eval, map, debias, senses, search, align …
 
 Vectors are files or folders of any format that words/formats.py knows; `train` writes the one that --out names.
 """
@@ -226,6 +226,25 @@ def debias(
         print_table(("", "effect size d", "p"), [(name, f"{w.effect:.3f}", f"{w.p:.4f}") for name, w in found])
     after.save(out)
     tell(f"Saved as {out}.")
+
+
+@app.command()
+def senses(
+    vectors: Vectors,
+    words: Annotated[list[str], typer.Argument(metavar="WORD …", help="Words that may mean several things.")],
+    topics: Annotated[int, typer.Option(min=5, help="Directions learned from all words together.")] = 1000,
+    count: Count = 8,
+) -> None:
+    """The topics that a word's vector adds up from, the heaviest first: `senses VECTORS bank`."""
+    from lexigraph.words import senses as topic
+
+    wv = _load(vectors)
+    for word in words:
+        wv[word]  # an unknown one is refused before the long part
+    known = min(len(wv), topic.WORDS)
+    atoms = topic.learn_atoms(wv, min(topics, max(known // 4, 5)))  # a topic needs words to be learned from
+    rows = [(word, *row) for word in words for row in topic.recover(wv, word, atoms, k=count)]
+    print_table(("word", "weight", "near the topic"), [(word, f"{w:.2f}", ", ".join(near)) for word, w, near in rows])
 
 
 @app.command()

@@ -53,6 +53,10 @@ def test_from_text_to_answers(run, tmp_path):
     code, out, _ = run("words", "search", "my.vec", "the door", "--data", "my.txt", "-k", "2")
     assert code == 0
     assert len(out.splitlines()) == 3
+    code, out, _ = run("words", "senses", "my.vec", "door", "lamp", "-k", "3")
+    assert code == 0
+    assert {line.split("\t")[0] for line in out.splitlines()[1:]} == {"door", "lamp"}
+    assert "is not among" in run("words", "senses", "my.vec", "doorr")[2]
     weat = ("-x", "door", "-y", "lamp", "-a", "he", "-b", "she")
     code, out, _ = run("words", "debias", "my.vec", "--pair", "he:she", *weat, "--out", "fair.vec")
     assert code == 0
