@@ -87,6 +87,22 @@ def test_stretched_places_are_learned_from_and_never_read_with():
     assert torch.allclose(moved, padded, atol=1e-5)  # whatever the company
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_an_encoder_that_looks_back_does_not_know_what_comes(back):
+    net, read = network(back=back), []
+    net.norm_encoder.register_forward_hook(lambda module, x, y: read.append(y))
+    for ids in ([[5, 6, 7, 2, 0]], [[5, 6, 8, 9, 2]]):
+        net.encode(torch.tensor(ids), torch.tensor([ids[0].index(2) + 1]))
+    assert torch.allclose(read[0][:, :2], read[1][:, :2], atol=1e-5) == back
+
+
+def test_where_tokens_are_dropped_an_encoder_that_looks_back_still_sees_something():
+    net, masks = network(Objective(drop=0.7), back=True), []
+    net.encoder[0].register_forward_pre_hook(lambda module, given: masks.append(given[2]))
+    net.loss(batch(net, seeds=range(20, 20 + len(ROWS))))
+    assert masks[0].any(-1).all()  # else a GPU's softmax over nothing would be NaN
+
+
 def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
     x = torch.randn(2, 3, 5, 5)
     monkeypatch.setattr("torch.compiler.is_compiling", lambda: True)

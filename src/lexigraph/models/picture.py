@@ -1,6 +1,6 @@
 """The picture autoencoder: a sentence becomes a vector, the vector a picture, the picture the sentence again.
 
-    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other
+    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other (or those before)
     z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py; then to mean 0 and variance 1
     picture = draw(z)                        (3 × s × s) convolutions, nn/picture.py; in [-1, 1]
     M = look(picture)                        (16 × d)
@@ -33,6 +33,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
+from lexigraph.nn.attention import before
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.gram import GramPooling
 from lexigraph.nn.linear import linear
@@ -60,7 +61,7 @@ class Config:
     layers: int = 6  # on each side
     encoder_layers: int = 0  # of the encoder, if not as many
     start: bool = False  # the encoder sees a boundary before the sentence too, to count places from
-    reach: int = 0  # a layer of the encoder sees so many neighbours on each side; 0: the whole sentence
+    back: bool = False  # the encoder only looks back, so that places are counted from the beginning
     heads: int = 8
     dim: int = 256
     inner: int = 0  # width inside the feed-forward part; 0: four times dim
@@ -159,10 +160,10 @@ class PictureAutoencoder(nn.Module):
             gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
             rotation = rotations(gaps.cumsum(1), self.config.dim // self.config.heads).unsqueeze(2)
         mask = seen[:, None, None]
-        if self.config.reach:
-            place = torch.arange(ids.shape[1], device=ids.device)
-            away = (place - place[:, None]).abs()
-            mask = mask & (away <= self.config.reach) | (away == 0)  # padding too sees something: itself
+        if self.config.back:
+            length = ids.shape[1]
+            itself = torch.eye(length, dtype=torch.bool, device=ids.device)  # for those that see nothing else
+            mask = mask & before(length, ids.device) | itself
         for layer in self.encoder:
             x = layer(x, rotation, mask)
         A = self.norm_encoder(x) * seen.unsqueeze(2)
@@ -219,9 +220,9 @@ class PictureAutoencoder(nn.Module):
         """The decoder's last layer, all places at once."""
         x, rotation = self._embed(ids)
         x = x + self._told(blur, len(memory))[:, None]
-        before = torch.ones(1, 1, ids.shape[1], ids.shape[1], dtype=torch.bool, device=ids.device).tril()
+        mask = before(ids.shape[1], ids.device)
         for layer in self.decoder:
-            x = layer(x, rotation, before, memory)
+            x = layer(x, rotation, mask, memory)
         return self.norm_decoder(x)
 
     def _told(self, blur: Float[Tensor, " B"] | None, rows: int) -> Float[Tensor, "B d"]:
