@@ -44,11 +44,16 @@ def test_two_processes_give_the_step_of_one(tmp_path):
     assert "fully_shard: resumed to the last bit" in done.stdout
 
 
-def test_two_processes_train_a_recipe_from_the_command_line(tmp_path):
+@pytest.mark.parametrize(
+    ("system", "data", "tokenizer"),
+    [("gpt", "", ""), ("transformer", 'unit = "pair"', "separate = true")],  # a vocabulary for all, one for each side
+)
+def test_two_processes_train_a_recipe_from_the_command_line(system, data, tokenizer, tmp_path):
     recipe = Path(tmp_path / "two.toml")
     recipe.write_text(
-        'system = "gpt"\n[data]\nsentences = 300\n[tokenizer]\nsize = 400\n[model]\nlayers = 1\nheads = 2\ndim = 16\n'
-        "context = 32\n[train]\nsteps = 3\nbatch_tokens = 256\ntensorboard = false\n"
+        f'system = "{system}"\n[data]\nsentences = 300\n{data}\n[tokenizer]\nsize = 400\n{tokenizer}\n'
+        "[model]\nlayers = 1\nheads = 2\ndim = 16\ncontext = 32\n"
+        "[train]\nsteps = 3\nbatch_tokens = 256\ntensorboard = false\n"
     )
     done = torchrun("-m", "lexigraph", "train", recipe, "--data", "grammar", "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr[-3000:]
