@@ -10,6 +10,7 @@ from lexigraph.text import constructions
 from lexigraph.words import kernels, word2vec
 from lexigraph.words.checkpoint import Checkpoint
 from lexigraph.words.corpus import Corpus
+from lexigraph.words.settings import Settings
 from lexigraph.words.vectors import WordVectors
 
 DIM, RATE = 5, 1e-3
@@ -185,6 +186,34 @@ def test_the_loss_falls_and_one_thread_gives_the_same_bits(text, method, loss):
     assert np.array_equal(one.vectors, again.vectors)
     assert not np.array_equal(one.vectors, other.vectors)
     assert np.isfinite(one.vectors).all()
+
+
+@pytest.mark.parametrize("method", ["skipgram", "cbow"])
+def test_vectors_are_gensims_where_nothing_is_left_to_chance(text, tmp_path, monkeypatch, method):
+    """The same first vectors, tree and rate, no word skipped, only the next neighbours: nothing is drawn."""
+    (file := tmp_path / "lower.txt").write_text(text.read_text().lower())  # both cut at white space
+    theirs = pytest.importorskip("gensim.models").Word2Vec(
+        vector_size=20, window=1, min_count=2, sample=0, negative=0, hs=1, sg=int(method == "skipgram"), workers=1,
+        alpha=0.025, min_alpha=0.025,
+    )  # fmt: skip
+    theirs.build_vocab(corpus_file=str(file))
+    first = {word: theirs.wv[word].copy() for word in theirs.wv.index_to_key}
+    totals = {"total_words": theirs.corpus_total_words, "total_examples": theirs.corpus_count}
+    theirs.train(corpus_file=str(file), epochs=5, **totals)
+    with Corpus.read(file, 2, split="space") as corpus:
+        points, codes = ([theirs.wv.get_vecattr(w, name) for w in corpus.words] for name in ("point", "code"))
+        starts = np.cumsum([0, *map(len, points)])
+        tree = starts, np.concatenate(points).astype(np.int32), 1 - np.concatenate(codes).astype(np.float32)
+        monkeypatch.setattr(word2vec, "huffman", lambda counts: tree)  # words of the same count may change places
+        monkeypatch.setattr(word2vec, "LAST_RATE", 1.0)  # it falls by pieces of text, which are not cut alike
+        given = {"loss": "hierarchical", "dim": 20, "window": 1, "sample": 0, "epochs": 5, "alpha": 0.025}
+        begin = np.stack([first[word] for word in corpus.words])
+        settings = Settings(method=method, threads=1, **given).resolved()
+        ours = word2vec.fit(corpus, settings, start=begin).vectors()
+        other = np.stack([theirs.wv[word] for word in corpus.words])
+    apart = np.linalg.norm(ours - other, axis=1) / np.linalg.norm(other - begin, axis=1)
+    assert len(apart) > 100
+    assert np.median(apart) < 0.06  # gensim reads σ from a table as coarse as word2vec's own program does
 
 
 def test_words_of_one_kind_come_near_each_other(text):

@@ -71,6 +71,12 @@ def test_a_corpus_has_the_most_frequent_words_first_and_drops_rare_ones(tmp_path
         assert (corpus.tokens, corpus.lines, corpus.dropped) == (7, 2, 1)
 
 
+def test_words_of_the_same_count_stand_as_they_first_appear(tmp_path):
+    with Corpus.read(write(tmp_path, "z y z\na y b b c c b\n"), min_count=1) as corpus:
+        assert corpus.words == ["b", "z", "y", "c", "a"]
+        assert np.concatenate(list(corpus.blocks())).tolist() == [1, 2, 1, END, 4, 2, 0, 0, 3, 3, 0, END]
+
+
 def test_blocks_end_with_lines_and_join_to_the_whole(tmp_path):
     file = write(tmp_path, "\n".join(constructions.sentences(500)))
     with Corpus.read(file, min_count=1) as corpus:

@@ -31,7 +31,8 @@ CHARS = 1 << 16  # characters scanned at a time
 class Corpus:
     """The words of a text with their counts, and the text as their numbers.
 
-    words, counts: the most frequent first, equal ones in the order of the alphabet.
+    words, counts: the most frequent first, equal ones as they first appear. Words that come up together are of one
+        topic as a rule, and neighbours in a Huffman tree: hierarchical softmax is better so than by the alphabet.
     tokens, lines: how many the text holds without the words left out.
     dropped: how many words of the text were left out.
     """
@@ -149,8 +150,7 @@ def _ranked(types: Types, min_count: int, max_words: int) -> tuple[list[str], np
     """The words that are kept and their counts, and for each label its rank among them, END for END, else DROPPED."""
     frequent = np.flatnonzero(types.counts >= min_count)
     words, counts = types.words(frequent), types.counts[frequent]
-    alphabetical = np.array(sorted(range(len(words)), key=words.__getitem__), np.int64)
-    order = alphabetical[np.argsort(-counts[alphabetical], kind="stable")][: max_words or len(words)]
+    order = np.argsort(-counts, kind="stable")[: max_words or len(words)]
     ranks = np.full(types.given + 1, DROPPED, np.int32)
     ranks[types.labels[frequent[order]]] = np.arange(len(order))
     ranks[-1] = END
