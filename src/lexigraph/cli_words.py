@@ -231,7 +231,7 @@ def debias(
 @app.command()
 def senses(
     vectors: Vectors,
-    words: Annotated[list[str], typer.Argument(metavar="WORD …", help="Words that may mean several things.")],
+    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Words that may mean several things.")],
     topics: Annotated[int, typer.Option(min=5, help="Directions learned from all words together.")] = 1000,
     count: Count = 8,
 ) -> None:
