@@ -75,18 +75,23 @@ class NgramModel:
         if order < 1:
             raise UsageError(f"order is {order}; it is 1 (single words) or more.")
         words, ids = _read(sentences, min_count, vocabulary)
-        size = len(words)
+        size, small = (
+            len(words),
+            ids.dtype,
+        )  # wide enough for rows too: an order has no more n-grams than the text places
         rows = ids  # of the n-gram that ends at each position; −1 where it would begin before <s>
         keys, counts = [np.arange(size)], [np.bincount(ids, minlength=size)]
-        suffixes = [np.zeros(size, np.int64)]  # the row, one order below, of each n-gram without its first word
+        suffixes = [np.zeros(size, small)]  # the row, one order below, of each n-gram without its first word
         for _ in range(1, order):
             at = np.flatnonzero((rows[:-1] >= 0) & (ids[1:] != START)) + 1
-            key, row, occurs = np.unique(rows[at - 1] * size + ids[at], return_inverse=True, return_counts=True)
-            suffix = np.empty(len(key), np.int64)
+            key, row, occurs = np.unique(
+                rows[at - 1] * np.int64(size) + ids[at], return_inverse=True, return_counts=True
+            )
+            suffix = np.empty(len(key), small)
             suffix[row] = rows[at]
-            rows = np.full(len(ids), -1)
+            rows = np.full(len(ids), -1, small)
             rows[at] = row
-            for part, new in zip((keys, counts, suffixes), (key, occurs, suffix), strict=True):
+            for part, new in zip((keys, counts, suffixes), (key, occurs.astype(small), suffix), strict=True):
                 part.append(new)
         begins = keys[0] == START
         for below, above in pairwise(range(order)):
@@ -291,7 +296,7 @@ def _read(
         raise LexigraphError(f"There is no word to learn: none occurs {min_count} times, or the vocabulary is empty.")
     index = _Index(words)
     renumbered = np.array([UNK, START, END, *(index[word] for word in islice(seen, len(SPECIAL), None))])
-    return words, renumbered[ids]
+    return words, renumbered.astype(np.int32 if len(ids) < 2**31 else np.int64)[ids]
 
 
 def discounts(counts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " 4"]:
@@ -312,11 +317,12 @@ def discounts(counts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " 4"]:
 
 
 def _estimate(keys: list[np.ndarray], counts: list[np.ndarray], suffixes: list[np.ndarray]) -> list[Table]:
-    """The tables, from the lowest order up, each interpolated with the one below."""
+    """The tables, from the lowest order up, each interpolated with the one below; empties the lists."""
     size = len(keys[0])
     p = np.array([1 / (size - 1)])  # uniform over all words but <s>
     tables: list[Table] = []
-    for key, c, suffix in zip(keys, counts, suffixes, strict=True):
+    while keys:  # what an order has given is let go before the next: there may be many
+        key, c, suffix = keys.pop(0), counts.pop(0), suffixes.pop(0)
         history = key // size
         D = discounts(c)[np.minimum(c, 3)]
         total = np.bincount(history, c, minlength=len(p))  # c(h·)
