@@ -53,8 +53,8 @@ def train(text: Path, dim: int = 100, **more: float) -> WordVectors:
 
 def show_senses(text: Path) -> None:
     base = train(text)
-    words = [word for word in base.words[COMMON] if word.isalpha() and len(word) > 3]
-    words = [word for word in words if word not in {word for pair in CLEAR for word in pair}]
+    taken = {word for pair in CLEAR for word in pair}
+    words = [word for word in base.words[COMMON] if word.isalpha() and len(word) > 3 and word not in taken]
     drawn = Random(0).sample(words, 2 * (PAIRS - len(CLEAR)))
     pairs = [*CLEAR, *zip(drawn[::2], drawn[1::2], strict=True)]
     with tempfile.TemporaryDirectory() as folder:

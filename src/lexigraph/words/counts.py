@@ -33,7 +33,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float
 from scipy.sparse import csr_matrix, sparray, spmatrix
-from scipy.sparse.linalg import ArpackError, LinearOperator, aslinearoperator, svds
+from scipy.sparse.linalg import ArpackError, LinearOperator, aslinearoperator, eigsh, svds
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
@@ -238,7 +238,8 @@ def _largest(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """U, S and V of the largest singular values; the largest number of each column of V is positive.
 
-    of_rows: whether U is wanted; a table on disk may have too many rows for it.
+    of_rows: whether U is wanted. If not, V is found as the eigenvectors of XᵀX, and no number is kept for any row or
+        cell: a table on disk may have too many.
     """
     rows, columns = table.shape
     if not 1 <= dim < min(rows, columns):
@@ -246,16 +247,22 @@ def _largest(
             f"dim is {dim}, but a table with {rows} rows and {columns} columns gives from 1 to "
             f"{min(rows, columns) - 1} dimensions: ask for fewer, or give more text."
         )
-    start = np.random.default_rng(seed).standard_normal(min(rows, columns)).astype(table.dtype)
+    start = np.random.default_rng(seed).standard_normal(min(rows, columns) if of_rows else columns)
+    start = start.astype(table.dtype)
     try:
-        u, s, v = svds(table, dim, v0=start, return_singular_vectors=of_rows or "vh")
+        if of_rows:
+            u, s, v = svds(table, dim, v0=start)
+        else:
+            gram = LinearOperator((columns, columns), lambda x: table.T @ (table @ x), dtype=table.dtype)
+            squares, v = eigsh(gram, dim, v0=start)
+            u, s, v = np.empty((0, dim)), np.sqrt(np.maximum(squares, 0)), v.T
     except ArpackError as error:  # above all from a table of zeros
         raise LexigraphError(
             f"The rows give no vectors, as if they did not differ: {error} Give more text."
         ) from None
-    s, v = s[::-1], v[::-1].T
+    u, s, v = u[:, ::-1], s[::-1], v[::-1].T
     signs = np.sign(v[np.abs(v).argmax(axis=0), np.arange(dim)])
-    return u[:, ::-1] * signs if of_rows else np.empty((0, dim)), s, v * signs
+    return u * signs, s, v * signs
 
 
 def vectors_from_counts(

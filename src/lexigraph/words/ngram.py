@@ -75,18 +75,15 @@ class NgramModel:
         if order < 1:
             raise UsageError(f"order is {order}; it is 1 (single words) or more.")
         words, ids = _read(sentences, min_count, vocabulary)
-        size, small = (
-            len(words),
-            ids.dtype,
-        )  # wide enough for rows too: an order has no more n-grams than the text places
+        size = len(words)
+        small = ids.dtype  # wide enough for rows too: an order has no more n-grams than the text has places
         rows = ids  # of the n-gram that ends at each position; −1 where it would begin before <s>
         keys, counts = [np.arange(size)], [np.bincount(ids, minlength=size)]
         suffixes = [np.zeros(size, small)]  # the row, one order below, of each n-gram without its first word
         for _ in range(1, order):
             at = np.flatnonzero((rows[:-1] >= 0) & (ids[1:] != START)) + 1
-            key, row, occurs = np.unique(
-                rows[at - 1] * np.int64(size) + ids[at], return_inverse=True, return_counts=True
-            )
+            pairs = rows[at - 1].astype(np.int64) * size + ids[at]
+            key, row, occurs = np.unique(pairs, return_inverse=True, return_counts=True)
             suffix = np.empty(len(key), small)
             suffix[row] = rows[at]
             rows = np.full(len(ids), -1, small)
