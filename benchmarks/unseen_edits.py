@@ -6,7 +6,8 @@ z(b, x) - z(a, x) + z(a, y) is decoded with several blurs, and counts if the sen
 of the sentences has a combination of word and construction that benchmarks/books.py kept out of the training text;
 *seen*: none has. Sentences of the test split take no part: settings may be chosen by this table.
 
-miss   root mean square of the difference between a sum and the vector of the sentence that is meant
+miss   root mean square of the difference between a sum and the vector of the sentence that is meant, both of
+       variance 1
 """
 
 from __future__ import annotations
@@ -39,6 +40,12 @@ def quadruples(family: str, count: int, unseen: bool) -> list[list[str]]:
         return [[spelled(text, spaced=False) for text in four] for four in drawn]
 
 
+def unit(z: np.ndarray) -> np.ndarray:
+    """Vectors as the network draws them: of mean 0 and variance 1."""
+    z = z - z.mean(1, keepdims=True)
+    return z / z.std(1, keepdims=True)
+
+
 def main() -> None:
     print("| run | family | | " + " | ".join(f"blur {blur:g}" for blur in BLURS) + " | miss |")
     print("| --- " * (4 + len(BLURS)) + "|")
@@ -47,13 +54,13 @@ def main() -> None:
         for family, count in FAMILIES.items():
             for unseen in (True, False):
                 rows = quadruples(family, count, unseen)
-                z = model.encode([text for row in rows for text in row]).reshape(len(rows), 4, -1)
+                z = model.encode([text for row in rows for text in row], sized=True).reshape(len(rows), 4, -1)
                 sums = z[:, 1] - z[:, 0] + z[:, 2]
                 right = [
                     np.mean([text == row[3] for text, row in zip(model.decode(sums, blur=blur), rows, strict=True)])
                     for blur in BLURS
                 ]
-                miss = float(np.sqrt(((sums - z[:, 3]) ** 2).mean()))
+                miss = float(np.sqrt(((unit(sums) - unit(z[:, 3])) ** 2).mean()))
                 cells = " | ".join(f"{100 * share:.1f} %" for share in right)
                 print(f"| {run} | {family} | {'unseen' if unseen else 'seen'} | {cells} | {miss:.3f} |", flush=True)
 

@@ -25,6 +25,7 @@ def encode(
     texts: Texts = None,
     out: Annotated[Path | None, typer.Option(help="The .npy file to write.")] = None,
     lossless: Lossless = False,
+    sized: Annotated[bool, typer.Option("--sized", help="Keep the vectors' own lengths, for arithmetic.")] = False,
     pooling: Annotated[str | None, typer.Option(help="Of an encoder: mean of its tokens' vectors, or cls.")] = None,
     device: Device = "auto",
 ) -> None:
@@ -33,7 +34,7 @@ def encode(
 
     if out is None or out.suffix != ".npy":
         raise UsageError("Say where the vectors go: --out FILE.npy.")
-    z = load_model(run, device).encode(list(read_texts(texts)), lossless=lossless, pooling=pooling)
+    z = load_model(run, device).encode(list(read_texts(texts)), lossless=lossless, sized=sized, pooling=pooling)
     _write(out, lambda file: np.save(file, z))
     print(out)
 

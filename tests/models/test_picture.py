@@ -87,6 +87,26 @@ def test_stretched_places_are_learned_from_and_never_read_with():
     assert torch.allclose(moved, padded, atol=1e-5)  # whatever the company
 
 
+def test_sized_vectors_are_the_same_on_the_sphere_and_add_up_before_it():
+    net = network()
+    ids, lengths = torch.tensor([[5, 6, 7, 2], [5, 6, 2, 0]]), torch.tensor([4, 3])
+    unit, sized = net.encode(ids, lengths), net.encode(ids, lengths, sized=True)
+    assert torch.allclose(F.layer_norm(sized, sized.shape[1:]), unit, atol=1e-5)
+    assert torch.allclose(net.draw(sized), net.draw(unit), atol=1e-4)
+    assert not torch.allclose(sized.std(1), torch.ones(2), atol=1e-2)
+
+
+def test_what_lies_beyond_the_reach_of_all_layers_is_not_seen():
+    far, near = [[5, 6, 7, 8, 9, 2]], [[10, 6, 7, 8, 9, 2]]  # the first token is another
+    for reach, back, blind in ((0, False, 0), (1, False, 2), (1, True, 2)):  # two layers: 2 away, those after it
+        net, read = network(reach=reach, back=back), []
+        net.norm_encoder.register_forward_hook(lambda module, x, y, read=read: read.append(y))
+        for ids in (far, near):
+            net.encode(torch.tensor(ids), torch.tensor([6]))
+        same = [torch.allclose(read[0][0, place], read[1][0, place], atol=1e-6) for place in range(6)]
+        assert same == [bool(reach) and place > blind for place in range(6)], (reach, back)
+
+
 @pytest.mark.parametrize("back", [False, True])
 def test_an_encoder_that_looks_back_does_not_know_what_comes(back):
     net, read = network(back=back), []

@@ -44,12 +44,14 @@ class SentenceSpace(Encoder):
     """A vector for a text; where the network decodes, a text for a vector."""
 
     def encode(
-        self, texts: str | Sequence[str], *, lossless: bool = False, pooling: str | None = None
+        self, texts: str | Sequence[str], *, lossless: bool = False, sized: bool = False, pooling: str | None = None
     ) -> Float32[np.ndarray, "n latent"]:
         """The vector of each text.
 
         lossless: move the vectors of texts that would not come back until their 8-bit pictures are read exactly;
             warns where none was found.
+        sized: keep the vectors' own lengths, which grow with the text, for arithmetic; pictures and sentences do not
+            depend on them.
         pooling: of an encoder, which has a vector for every token: their mean (if None), or "cls", the first one.
 
             >>> model.encode(["She laughed ."]).shape        # doctest: +SKIP
@@ -57,13 +59,15 @@ class SentenceSpace(Encoder):
         """
         self._require("encode")
         if "decode" not in self.abilities:
-            if lossless:
-                raise UsageError("An encoder does not give texts back: leave out lossless=True (--lossless).")
+            if lossless or sized:
+                raise UsageError("An encoder does not give texts back: leave out lossless and sized.")
             return self._pooled(texts, pooling or "mean")
         if pooling is not None:
             raise UsageError("An autoencoder has one vector for a text: leave out pooling (--pooling).")
+        if lossless and sized:
+            raise UsageError("Refined vectors have no lengths of their own: choose lossless or sized.")
         rows = self._sentences(texts)
-        z = self.space.encode(rows)
+        z = self.space.encode(rows, sized)
         if not lossless:
             return z
         z, exact = self.space.refine(z, rows)
@@ -184,7 +188,7 @@ class SentenceSpace(Encoder):
         self._require("solve")
         parts = parse(expression)
         texts = [part.text for part in parts]
-        z = self.encode(texts)
+        z = self.encode(texts, sized=True)
         for text, back in zip(texts, self.decode(z), strict=True):
             if back != self._normalised(text):
                 warnings.warn(f"The model reads {text!r} as {back!r}: the result may be off.", stacklevel=2)

@@ -40,12 +40,12 @@ class Space:
     # ---- ids → z -----------------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def encode(self, rows: Sequence[np.ndarray]) -> Float32[np.ndarray, "n latent"]:
-        """The vector of each row of ids (without boundaries)."""
+    def encode(self, rows: Sequence[np.ndarray], sized: bool = False) -> Float32[np.ndarray, "n latent"]:
+        """The vector of each row of ids (without boundaries); if `sized`, with the length it came with."""
         z = np.zeros((len(rows), self.network.latent), np.float32)
         for places in _like_lengths([len(row) + 1 for row in rows], ENCODED):
             ids, lengths = self._batch([rows[i] for i in places])
-            z[places] = self.network.encode(ids, lengths).float().cpu().numpy()
+            z[places] = self.network.encode(ids, lengths, sized).float().cpu().numpy()
         return z
 
     def _batch(self, rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:

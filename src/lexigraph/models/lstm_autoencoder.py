@@ -99,8 +99,10 @@ class LSTMAutoencoder(nn.Module):
 
     # ---- sentence → z --------------------------------------------------------------------------------------
 
-    def encode(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B k"]:
-        """The vectors of sentences w_1 … w_n <eos>, padded on the right."""
+    def encode(
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], sized: bool = False
+    ) -> Float[Tensor, "B k"]:
+        """The vectors of sentences w_1 … w_n <eos>, padded on the right; they keep their lengths, `sized` or not."""
         return self._read(ids, lengths)[:, : self.latent]
 
     def _read(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B outputs"]:

@@ -1,6 +1,6 @@
 """The picture autoencoder: a sentence becomes a vector, the vector a picture, the picture the sentence again.
 
-    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other (or those before)
+    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other (or some)
     z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py; then to mean 0 and variance 1
     picture = draw(z)                        (3 × s × s) convolutions, nn/picture.py; in [-1, 1]
     M = look(picture)                        (16 × d)
@@ -9,7 +9,8 @@
 
 Several forms share these lines (nn/picture.py): `plain` is the one first described, with normalisation layers;
 `residual` lets the signal pass; `basis` draws by a sum of trained pictures. z lies on a sphere, which makes distances
-comparable and arithmetic free of scale.
+comparable. Sums of vectors are made before that (`sized`): Φ adds up the places, so that a long sentence's vector is
+long, and a word weighs the same in all of them.
 
 Blur. Some of the sentences are trained with noise on the vector, z + b ε, and the decoder is told b. So it learns at
 once to copy (b = 0), to guess a likely sentence near an uncertain vector (b about 1) and to write freely (b large);
@@ -61,7 +62,8 @@ class Config:
     layers: int = 6  # on each side
     encoder_layers: int = 0  # of the encoder, if not as many
     start: bool = False  # the encoder sees a boundary before the sentence too, to count places from
-    back: bool = False  # the encoder only looks back, so that places are counted from the beginning
+    reach: int = 0  # a layer of the encoder sees so many neighbours on each side; 0: the whole sentence
+    back: bool = False  # the encoder only looks back
     heads: int = 8
     dim: int = 256
     inner: int = 0  # width inside the feed-forward part; 0: four times dim
@@ -145,10 +147,13 @@ class PictureAutoencoder(nn.Module):
 
     # ---- sentence → z → picture → memory -----------------------------------------------------------------
 
-    def encode(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B latent"]:
-        """The vectors of sentences w_1 … w_n <eos>, padded on the right."""
+    def encode(
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], sized: bool = False
+    ) -> Float[Tensor, "B latent"]:
+        """The vectors of sentences w_1 … w_n <eos>, padded on the right; if `sized`, with their own lengths."""
         seen = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
-        return self._normal(self._read(ids, seen)[:, 0])
+        z = self._read(ids, seen)[:, 0]
+        return z if sized else self._normal(z)
 
     def _read(
         self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"], seeds: Int[Tensor, " B"] | None = None
@@ -160,10 +165,12 @@ class PictureAutoencoder(nn.Module):
             gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
             rotation = rotations(gaps.cumsum(1), self.config.dim // self.config.heads).unsqueeze(2)
         mask = seen[:, None, None]
-        if self.config.back:
-            length = ids.shape[1]
-            itself = torch.eye(length, dtype=torch.bool, device=ids.device)  # for those that see nothing else
-            mask = mask & before(length, ids.device) | itself
+        if self.config.reach or self.config.back:
+            place = torch.arange(ids.shape[1], device=ids.device)
+            away = place - place[:, None]
+            mask = mask & (away.abs() <= (self.config.reach or len(place)))
+            mask = mask & (away <= 0) if self.config.back else mask
+            mask = mask | (away == 0)  # those that see nothing else, padding too, see themselves
         for layer in self.encoder:
             x = layer(x, rotation, mask)
         A = self.norm_encoder(x) * seen.unsqueeze(2)

@@ -67,7 +67,7 @@ class Codec(TextModel):
     def place(self, text: str) -> np.ndarray:
         return self.random.normal(size=self.network.latent).astype(np.float32)
 
-    def encode(self, texts, *, lossless=False):
+    def encode(self, texts, *, lossless=False, sized=False):
         texts = [texts] if isinstance(texts, str) else texts
         for text in texts:
             if text not in self.known:

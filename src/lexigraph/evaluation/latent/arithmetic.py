@@ -97,14 +97,14 @@ def outcomes(
     drawn = edit_quadruples(family, count, seed, split="test", parallel=True)
     quadruples, kept, skipped = whole(model, [tuple(spelled(text, spaced) for text in four) for four in drawn])
     n = len(quadruples)
-    z = vectors(model, kept)
+    z = vectors(model, kept, sized=True)
     parts = z.reshape(n, 4, z.shape[1])
     before, after = parts[:, 2], parts[:, 3]
     wanted = [kept.wanted[i::4] for i in range(4)]
     difference = parts[:, 1] - parts[:, 0]
     pairs = (tuple(spelled(text, spaced) for text in pair) for pair in edit_pairs(family, training, seed, "train"))
     _, seen, _ = whole(model, list(pairs))
-    known = vectors(model, seen)
+    known = vectors(model, seen, sized=True)
     usual = (known[1::2] - known[::2]).mean(0) if len(known) else np.zeros(z.shape[1], z.dtype)
     ways = [before + np.float32(strength) * difference for strength in STRENGTHS]
     found = written(model, np.concatenate([*ways, after - difference, before + usual]), blur=blur)
@@ -120,7 +120,7 @@ def any_two(model: TextModel, family: str, count: int, blur: float, seed: int, s
     """1 or 0 for every quadruple of two sentences that need not be parallel."""
     drawn = edit_quadruples(family, count, seed, split="test")
     quadruples, kept, _ = whole(model, [tuple(spelled(text, spaced) for text in four) for four in drawn])
-    z = vectors(model, kept)
+    z = vectors(model, kept, sized=True)
     parts = z.reshape(len(quadruples), 4, z.shape[1])
     return same(written(model, parts[:, 1] - parts[:, 0] + parts[:, 2], blur=blur), kept.wanted[3::4])
 
@@ -163,7 +163,11 @@ def two_at_once(
     drawn = islice(zip(*donors, combined_pairs(families, seed), strict=False), count)
     texts = [tuple(spelled(text, spaced) for pair in row for text in pair) for row in drawn]
     rows, kept, skipped = whole(model, texts)
-    z = vectors(model, kept).reshape(len(rows), 6, -1) if rows else np.zeros((0, 6, model.network.latent), np.float32)
+    z = (
+        vectors(model, kept, sized=True).reshape(len(rows), 6, -1)
+        if rows
+        else np.zeros((0, 6, model.network.latent), np.float32)
+    )
     target = z[:, 4] + (z[:, 1] - z[:, 0]) + (z[:, 3] - z[:, 2])
     right = same(written(model, target, blur=blur), kept.wanted[5::6])
     back = same(written(model, z.reshape(-1, z.shape[2])), kept.wanted).reshape(-1, 6).min(1, initial=1.0) == 1

@@ -102,7 +102,7 @@ def _family(model: TextModel, halves: Halves, count: int, training: int, blur: f
     result: dict[str, Any] = {"training": len(held), "skipped": skipped + too_long}
     if not held or not tried:
         return result | {"exact": mean([]), "changed_words": mean([])}
-    known, z = vectors(model, seen), vectors(model, kept)
+    known, z = vectors(model, seen, sized=True), vectors(model, kept, sized=True)
     difference = (known[1::2] - known[::2]).mean(0)
     found = written(model, z[::2] + difference, blur=blur)
     before, after = kept.wanted[::2], kept.wanted[1::2]

@@ -65,13 +65,15 @@ def whole(model: TextModel, tuples: Sequence[tuple[str, ...]]) -> tuple[list[tup
     return kept, fitting(model, [text for each in kept for text in each]), len(tuples) - len(kept)
 
 
-def vectors(model: TextModel, kept: Kept, lossless: bool = False) -> Float[np.ndarray, "n latent"]:
+def vectors(
+    model: TextModel, kept: Kept, *, lossless: bool = False, sized: bool = False
+) -> Float[np.ndarray, "n latent"]:
     """The vectors of texts that fit."""
     if not kept.texts:
         return np.zeros((0, model.network.latent), np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.encode(kept.texts, lossless=lossless)
+        return model.encode(kept.texts, lossless=lossless, sized=sized)
 
 
 def written(model: TextModel, z: Float[np.ndarray, "n latent"], **search: Any) -> list[str]:
