@@ -73,6 +73,18 @@ def test_arithmetic_that_cancels_gives_the_sentence_that_is_left(model):
     assert len(model.solve("He ran . + They sing .", beam=3, n_best=3)) == 3
 
 
+def test_vectors_with_their_own_lengths_are_drawn_alike_and_longer_for_longer_texts():
+    books = lexigraph.load("books")
+    texts = ["He ran.", "He ran to the old house behind the hill, where nobody had lived for years."]
+    sized, unit = books.encode(texts, sized=True), books.encode(texts)
+    short, long = sized.std(1)
+    assert long > 2 * short  # z is a sum over the places
+    assert unit.std(1) == pytest.approx(1, abs=1e-3)
+    assert np.array_equal(books.pictures(sized), books.pictures(unit))
+    with pytest.raises(UsageError, match="lossless or sized"):
+        books.encode(texts, sized=True, lossless=True)
+
+
 def test_arithmetic_warns_of_sentences_that_do_not_come_back(model):
     with pytest.warns(UserWarning, match="reads 'Zebras quarrel quietly'"):
         model.solve("Zebras quarrel quietly - He ran . + He ran .")

@@ -96,6 +96,21 @@ def test_sized_vectors_are_the_same_on_the_sphere_and_add_up_before_it():
     assert not torch.allclose(sized.std(1), torch.ones(2), atol=1e-2)
 
 
+def test_uneven_parts_are_those_of_blurred_sentences_and_add_up():
+    net = network(Objective(blur=2.0, uneven=0.5))
+    ids, seen, seeds = torch.tensor([[5, 6, 7, 2]] * 3), torch.ones(3, 4, dtype=torch.bool), torch.tensor([3, 4, 5])
+    found = []
+    net.pool.register_forward_pre_hook(lambda module, given: found.append(given[0]))
+    even, uneven = net._read(ids, seen), net._read(ids, seen, seeds, torch.tensor([0.0, 0.5, 2.0]))
+    parts = (found[1] / found[0]).square().mean(2)  # of each place
+    assert torch.allclose(parts[0], torch.ones(4), atol=1e-5)  # sharp
+    assert ((parts[1:] > 0.49) & (parts[1:] < 1.51)).all()
+    assert (parts[1] - parts[2]).abs().min() > 1e-3  # each place of each sentence has its own
+    alone = torch.stack([net.pool(found[0][1:2, place : place + 1]) for place in range(4)], 1)[0]
+    assert torch.allclose(uneven[1, 0], (parts[1, :, None, None] * alone).sum(0)[0], rtol=1e-3, atol=1e-3)
+    assert torch.allclose(uneven[0], even[0], atol=1e-5)
+
+
 def test_what_lies_beyond_the_reach_of_all_layers_is_not_seen():
     far, near = [[5, 6, 7, 8, 9, 2]], [[10, 6, 7, 8, 9, 2]]  # the first token is another
     for reach, back, blind in ((0, False, 0), (1, False, 2), (1, True, 2)):  # two layers: 2 away, those after it
