@@ -23,7 +23,7 @@ from lexigraph.latent.mixture import Mixture
 from lexigraph.latent.pictures import load_picture, save_picture
 from lexigraph.latent.space import Space
 
-SUM_BLUR = 0.5  # of sums, unless told otherwise: near a sentence, if the sum makes sense
+SUM_BLUR = 0.7  # of sums, unless told otherwise: near a sentence, if the sum makes sense
 BLEND_BLUR = 4.0  # of blends: far from any sentence, a likely one is wanted
 SAMPLE_BLUR = 1.5  # of samples, which are about as likely then as real sentences
 MIXTURE = "mixture.safetensors"

@@ -84,6 +84,7 @@ class Objective:
     blur: float = 0.0  # the largest noise on z, in standard deviations of its entries; 0: none
     sharp: float = 0.5  # the share of sentences without it, or with only a little:
     soft: float = 0.0  # the largest noise on those
+    calm: bool = False  # sentences with noise train the decoder alone: the encoder need not guard against it
     hide: float = 0.0  # the share of tokens that the encoder sees as unknown
     drop: float = 0.0  # the share of tokens that the encoder does not see at all
     uneven: float = 0.0  # places of blurred sentences have 1 ± so much of their part in z, as after a sum
@@ -283,6 +284,7 @@ class PictureAutoencoder(nn.Module):
             z, kl = sampled(read[:, 0], read[:, 1], noise, batch.tensors.get("step"), objective)
             terms["kl"] = Term(kl, batch.counts["kl"])
         if seeds is not None and blur is not None:
+            z = torch.where(blur[:, None] > 0, z.detach(), z) if objective.calm else z
             z = z + blur[:, None] * chance.gaussian(seeds, self.latent, NOISE)
         hidden = self._write(self._memory(z), batch["inputs"], blur)
         return self.output(hidden, self.embedding.weight, batch) | terms, None
