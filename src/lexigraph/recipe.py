@@ -160,7 +160,6 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "objective.label_smoothing": (0, 0.999),
     "objective.blur": (0, math.inf),
     "objective.sharp": (0, 1),
-    "objective.soft": (0, math.inf),
     "objective.hide": (0, 0.999),
     "objective.drop": (0, 0.999),
     "objective.word_dropout": (0, 0.999),

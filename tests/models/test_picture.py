@@ -96,48 +96,6 @@ def test_sized_vectors_are_the_same_on_the_sphere_and_add_up_before_it():
     assert not torch.allclose(sized.std(1), torch.ones(2), atol=1e-2)
 
 
-def test_uneven_parts_are_those_of_blurred_sentences_and_add_up():
-    net = network(Objective(blur=2.0, uneven=0.5))
-    ids, seen, seeds = torch.tensor([[5, 6, 7, 2]] * 3), torch.ones(3, 4, dtype=torch.bool), torch.tensor([3, 4, 5])
-    found = []
-    net.pool.register_forward_pre_hook(lambda module, given: found.append(given[0]))
-    even, uneven = net._read(ids, seen), net._read(ids, seen, seeds, torch.tensor([0.0, 0.5, 2.0]))
-    parts = (found[1] / found[0]).square().mean(2)  # of each place
-    assert torch.allclose(parts[0], torch.ones(4), atol=1e-5)  # sharp
-    assert ((parts[1:] > 0.49) & (parts[1:] < 1.51)).all()
-    assert (parts[1] - parts[2]).abs().min() > 1e-3  # each place of each sentence has its own
-    alone = torch.stack([net.pool(found[0][1:2, place : place + 1]) for place in range(4)], 1)[0]
-    assert torch.allclose(uneven[1, 0], (parts[1, :, None, None] * alone).sum(0)[0], rtol=1e-3, atol=1e-3)
-    assert torch.allclose(uneven[0], even[0], atol=1e-5)
-
-
-def test_what_lies_beyond_the_reach_of_all_layers_is_not_seen():
-    far, near = [[5, 6, 7, 8, 9, 2]], [[10, 6, 7, 8, 9, 2]]  # the first token is another
-    for reach, back, blind in ((0, False, 0), (1, False, 2), (1, True, 2)):  # two layers: 2 away, those after it
-        net, read = network(reach=reach, back=back), []
-        net.norm_encoder.register_forward_hook(lambda module, x, y, read=read: read.append(y))
-        for ids in (far, near):
-            net.encode(torch.tensor(ids), torch.tensor([6]))
-        same = [torch.allclose(read[0][0, place], read[1][0, place], atol=1e-6) for place in range(6)]
-        assert same == [bool(reach) and place > blind for place in range(6)], (reach, back)
-
-
-@pytest.mark.parametrize("back", [False, True])
-def test_an_encoder_that_looks_back_does_not_know_what_comes(back):
-    net, read = network(back=back), []
-    net.norm_encoder.register_forward_hook(lambda module, x, y: read.append(y))
-    for ids in ([[5, 6, 7, 2, 0]], [[5, 6, 8, 9, 2]]):
-        net.encode(torch.tensor(ids), torch.tensor([ids[0].index(2) + 1]))
-    assert torch.allclose(read[0][:, :2], read[1][:, :2], atol=1e-5) == back
-
-
-def test_where_tokens_are_dropped_an_encoder_that_looks_back_still_sees_something():
-    net, masks = network(Objective(drop=0.7), back=True), []
-    net.encoder[0].register_forward_pre_hook(lambda module, given: masks.append(given[2]))
-    net.loss(batch(net, seeds=range(20, 20 + len(ROWS))))
-    assert masks[0].any(-1).all()  # else a GPU's softmax over nothing would be NaN
-
-
 def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
     x = torch.randn(2, 3, 5, 5)
     monkeypatch.setattr("torch.compiler.is_compiling", lambda: True)
@@ -162,16 +120,6 @@ def test_a_calm_encoder_learns_from_sharp_sentences_only(sharp, learns):
     weight = net.encoder[0].attention.qkv.weight
     assert (weight.grad is not None and bool(weight.grad.abs().max() > 0)) == learns
     assert float(net.decoder[0].attention.qkv.weight.grad.abs().max()) > 0
-
-
-def test_sentences_that_are_spared_the_blur_may_have_a_little_of_it():
-    net, told = network(Objective(blur=2.0, sharp=1.0, soft=0.5)), []
-    write = net._write
-    net._write = lambda memory, ids, blur=None: (told.append(blur), write(memory, ids, blur))[1]
-    net.loss(batch(net, [ROWS[0]] * 400, seeds=np.arange(400), step=0))
-    assert float(told[0].min()) >= 0
-    assert float(told[0].max()) == pytest.approx(0.5, abs=0.02)
-    assert float(told[0].mean()) == pytest.approx(0.25, abs=0.03)
 
 
 def test_hidden_and_dropped_tokens_do_not_reach_the_encoder():

@@ -1,6 +1,6 @@
 """The picture autoencoder: a sentence becomes a vector, the vector a picture, the picture the sentence again.
 
-    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other (or some)
+    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other
     z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py; then to mean 0 and variance 1
     picture = draw(z)                        (3 × s × s) convolutions, nn/picture.py; in [-1, 1]
     M = look(picture)                        (16 × d)
@@ -53,7 +53,7 @@ BLURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of 
 UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
 HIDE, DROP, LEVEL = 1, 2, 3  # streams of chance (objectives/chance.py): uniform numbers,
 NOISE, POSTERIOR = 4, 5  # and normal ones (uniform 8 to 11)
-STRETCH, UNEVEN = 12, 13
+STRETCH = 12
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,6 @@ class Config:
     layers: int = 6  # on each side
     encoder_layers: int = 0  # of the encoder, if not as many
     start: bool = False  # the encoder sees a boundary before the sentence too, to count places from
-    reach: int = 0  # a layer of the encoder sees so many neighbours on each side; 0: the whole sentence
-    back: bool = False  # the encoder only looks back
     heads: int = 8
     dim: int = 256
     inner: int = 0  # width inside the feed-forward part; 0: four times dim
@@ -82,12 +80,10 @@ class Config:
 class Objective:
     label_smoothing: float = 0.1
     blur: float = 0.0  # the largest noise on z, in standard deviations of its entries; 0: none
-    sharp: float = 0.5  # the share of sentences without it, or with only a little:
-    soft: float = 0.0  # the largest noise on those
+    sharp: float = 0.5  # the share of sentences without it
     calm: bool = False  # sentences with noise train the decoder alone: the encoder need not guard against it
     hide: float = 0.0  # the share of tokens that the encoder sees as unknown
     drop: float = 0.0  # the share of tokens that the encoder does not see at all
-    uneven: float = 0.0  # places of blurred sentences have 1 ± so much of their part in z, as after a sum
     stretch: float = 0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count places
     variational: bool = False
     free_bits: float = 0.0  # nats per entry of z that cost nothing
@@ -158,11 +154,7 @@ class PictureAutoencoder(nn.Module):
         return z if sized else self._normal(z)
 
     def _read(
-        self,
-        ids: Int[Tensor, "B T"],
-        seen: Bool[Tensor, "B T"],
-        seeds: Int[Tensor, " B"] | None = None,
-        blur: Float[Tensor, " B"] | None = None,
+        self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"], seeds: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B outputs latent"]:
         if self.config.start:
             ids, seen = F.pad(ids, (1, 0), value=END), F.pad(seen, (1, 0), value=True)
@@ -171,18 +163,9 @@ class PictureAutoencoder(nn.Module):
             gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
             rotation = rotations(gaps.cumsum(1), self.config.dim // self.config.heads).unsqueeze(2)
         mask = seen[:, None, None]
-        if self.config.reach or self.config.back:
-            place = torch.arange(ids.shape[1], device=ids.device)
-            away = place - place[:, None]
-            mask = mask & (away.abs() <= (self.config.reach or len(place)))
-            mask = mask & (away <= 0) if self.config.back else mask
-            mask = mask | (away == 0)  # those that see nothing else, padding too, see themselves
         for layer in self.encoder:
             x = layer(x, rotation, mask)
         A = self.norm_encoder(x) * seen.unsqueeze(2)
-        if seeds is not None and blur is not None and self.objective.uneven:
-            part = 1 + self.objective.uneven * (2 * chance.uniform(seeds, ids.shape[1], UNEVEN) - 1)
-            A = A * torch.where(blur[:, None] > 0, part, 1).sqrt().unsqueeze(2)  # Φ is quadratic in A
         pooled = self.pool(A)  # (B, outputs · k², d)
         pooled = pooled.to(torch.promote_types(pooled.dtype, torch.float32))
         outputs = 2 if self.objective.variational else 1
@@ -272,18 +255,15 @@ class PictureAutoencoder(nn.Module):
         if seeds is not None and objective.drop:
             looked = seen & (chance.uniform(seeds, source.shape[1], DROP) >= objective.drop)
             looked = looked | (looked.sum(1, keepdim=True) == 0) & seen  # at least something
-        blur, terms = None, {}
-        if seeds is not None and objective.blur:
-            draws = chance.uniform(seeds, 2, LEVEL)
-            loud, quiet = objective.blur * draws[:, 0] ** 2, objective.soft * draws[:, 0]
-            blur = torch.where(draws[:, 1] >= objective.sharp, loud, quiet)
-        read = self._read(source, looked, seeds, blur)
+        read, blur, terms = self._read(source, looked, seeds), None, {}
         z = self._normal(read[:, 0])
         if objective.variational:
             noise = None if seeds is None else chance.gaussian(seeds, self.latent, POSTERIOR)
             z, kl = sampled(read[:, 0], read[:, 1], noise, batch.tensors.get("step"), objective)
             terms["kl"] = Term(kl, batch.counts["kl"])
-        if seeds is not None and blur is not None:
+        if seeds is not None and objective.blur:
+            draws = chance.uniform(seeds, 2, LEVEL)
+            blur = torch.where(draws[:, 1] >= objective.sharp, objective.blur * draws[:, 0] ** 2, 0)
             z = torch.where(blur[:, None] > 0, z.detach(), z) if objective.calm else z
             z = z + blur[:, None] * chance.gaussian(seeds, self.latent, NOISE)
         hidden = self._write(self._memory(z), batch["inputs"], blur)
@@ -369,7 +349,5 @@ def _check(config: Config, objective: Objective) -> None:
         raise LexigraphError(f"model.k = {config.k} must be 1 (a vector), 2, 4 or 8 (a map).")
     if objective.stretch and (config.positions != "rotary" or not 0 < objective.stretch < 1):
         raise LexigraphError("objective.stretch must be less than 1, and needs rotary positions.")
-    if objective.uneven and (config.pooling != "gram" or not 0 < objective.uneven < 1 or not objective.blur):
-        raise LexigraphError("objective.uneven must be less than 1, and needs Gram pooling and objective.blur.")
     if objective.variational and objective.blur:
         raise LexigraphError("objective.variational brings its own noise: set objective.blur to 0.")
