@@ -112,16 +112,6 @@ def test_noise_needs_seeds_and_belongs_to_the_example():
     assert whole == pytest.approx(sum(float(terms["loss"].total.detach()) for terms in halves), rel=1e-5)
 
 
-@pytest.mark.parametrize(("sharp", "learns"), [(0.0, False), (1.0, True)])
-def test_a_calm_encoder_learns_from_sharp_sentences_only(sharp, learns):
-    net = network(Objective(blur=2.0, sharp=sharp, calm=True))
-    terms, _ = net.loss(batch(net, seeds=np.arange(len(ROWS)), step=0))
-    terms["loss"].total.backward()
-    weight = net.encoder[0].attention.qkv.weight
-    assert (weight.grad is not None and bool(weight.grad.abs().max() > 0)) == learns
-    assert float(net.decoder[0].attention.qkv.weight.grad.abs().max()) > 0
-
-
 def test_hidden_and_dropped_tokens_do_not_reach_the_encoder():
     for objective in (Objective(hide=1.0), Objective(drop=1.0)):
         net = network(objective)

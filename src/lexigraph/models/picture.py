@@ -81,7 +81,6 @@ class Objective:
     label_smoothing: float = 0.1
     blur: float = 0.0  # the largest noise on z, in standard deviations of its entries; 0: none
     sharp: float = 0.5  # the share of sentences without it
-    calm: bool = False  # sentences with noise train the decoder alone: the encoder need not guard against it
     hide: float = 0.0  # the share of tokens that the encoder sees as unknown
     drop: float = 0.0  # the share of tokens that the encoder does not see at all
     stretch: float = 0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count places
@@ -264,7 +263,6 @@ class PictureAutoencoder(nn.Module):
         if seeds is not None and objective.blur:
             draws = chance.uniform(seeds, 2, LEVEL)
             blur = torch.where(draws[:, 1] >= objective.sharp, objective.blur * draws[:, 0] ** 2, 0)
-            z = torch.where(blur[:, None] > 0, z.detach(), z) if objective.calm else z
             z = z + blur[:, None] * chance.gaussian(seeds, self.latent, NOISE)
         hidden = self._write(self._memory(z), batch["inputs"], blur)
         return self.output(hidden, self.embedding.weight, batch) | terms, None
