@@ -163,11 +163,7 @@ def two_at_once(
     drawn = islice(zip(*donors, combined_pairs(families, seed), strict=False), count)
     texts = [tuple(spelled(text, spaced) for pair in row for text in pair) for row in drawn]
     rows, kept, skipped = whole(model, texts)
-    z = (
-        vectors(model, kept, sized=True).reshape(len(rows), 6, -1)
-        if rows
-        else np.zeros((0, 6, model.network.latent), np.float32)
-    )
+    z = vectors(model, kept, sized=True).reshape(len(rows), 6, model.network.latent)
     target = z[:, 4] + (z[:, 1] - z[:, 0]) + (z[:, 3] - z[:, 2])
     right = same(written(model, target, blur=blur), kept.wanted[5::6])
     back = same(written(model, z.reshape(-1, z.shape[2])), kept.wanted).reshape(-1, 6).min(1, initial=1.0) == 1
