@@ -60,7 +60,9 @@ class SentenceSpace(Encoder):
         self._require("encode")
         if "decode" not in self.abilities:
             if lossless or sized:
-                raise UsageError("An encoder does not give texts back: leave out lossless (--lossless) and sized (--sized).")
+                raise UsageError(
+                    "An encoder does not give texts back: leave out lossless (--lossless) and sized (--sized)."
+                )
             return self._pooled(texts, pooling or "mean")
         if pooling is not None:
             raise UsageError("An autoencoder has one vector for a text: leave out pooling (--pooling).")
