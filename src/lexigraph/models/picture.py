@@ -53,7 +53,7 @@ BLURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of 
 UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
 HIDE, DROP, LEVEL = 1, 2, 3  # streams of chance (objectives/chance.py): uniform numbers,
 NOISE, POSTERIOR = 4, 5  # and normal ones (uniform 8 to 11)
-STRETCH = 12
+STRETCH, NEAR = 12, 13
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Config:
     positions: Literal["rotary", "sinusoidal"] = "rotary"
     activation: Activation = "gelu"
     dropout: float = 0.0
-    pooling: Literal["gram", "attention"] = "gram"
+    pooling: Literal["gram", "attention", "slots"] = "gram"
     k: int = 1  # 1: z is a vector of size dim; else a map of dim × k × k numbers
     head: Literal["picture", "linear"] = "picture"  # linear: 16 vectors straight from z, and no picture
     side: int = 64
@@ -84,6 +84,7 @@ class Objective:
     hide: float = 0.0  # the share of tokens that the encoder sees as unknown
     drop: float = 0.0  # the share of tokens that the encoder does not see at all
     stretch: float = 0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count places
+    near: float = 0.0  # the share of sentences whose words show the encoder 1 to 6 neighbours on each side only
     variational: bool = False
     free_bits: float = 0.0  # nats per entry of z that cost nothing
     anneal: int = 1000  # steps until the KL term has its full weight
@@ -114,7 +115,7 @@ class PictureAutoencoder(nn.Module):
         self.encoder = nn.ModuleList(Layer(shape) for _ in range(config.encoder_layers or config.layers))
         self.norm_encoder = nn.LayerNorm(dim)
         outputs = 2 if objective.variational else 1  # mean and log variance
-        pool = GramPooling if config.pooling == "gram" else AttentionPooling
+        pool = {"gram": GramPooling, "attention": AttentionPooling, "slots": SlotPooling}[config.pooling]
         self.pool: Any = pool(dim, outputs * config.k**2)
         if objective.variational and isinstance(self.pool, GramPooling):
             self.pool.weight.data[config.k**2 :].mul_(0.1)  # log variances begin near 0
@@ -162,6 +163,11 @@ class PictureAutoencoder(nn.Module):
             gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
             rotation = rotations(gaps.cumsum(1), self.config.dim // self.config.heads).unsqueeze(2)
         mask = seen[:, None, None]
+        if seeds is not None and self.objective.near:
+            draws, place = chance.uniform(seeds, 2, NEAR), torch.arange(ids.shape[1], device=ids.device)
+            reach = torch.where(draws[:, 1] < self.objective.near, (6 * draws[:, 0]).ceil(), ids.shape[1])
+            away = (place[:, None] - place).abs()
+            mask = mask & (away <= reach[:, None, None]).unsqueeze(1) | (away == 0)  # padding sees itself
         for layer in self.encoder:
             x = layer(x, rotation, mask)
         A = self.norm_encoder(x) * seen.unsqueeze(2)
@@ -304,6 +310,24 @@ class AttentionPooling(nn.Module):
     def forward(self, A: Float[Tensor, "B T d"]) -> Float[Tensor, "B vectors d"]:
         scores = (self.queries @ A.transpose(1, 2)).masked_fill((A == 0).all(2)[:, None], -math.inf)
         return self.out((scores.softmax(2) @ A).flatten(1)).unflatten(1, (self.vectors, -1))
+
+
+class SlotPooling(nn.Module):
+    """Every place is shared out among 16 slots, and every slot has a matrix of its own for what comes into it:
+
+        z = Σ_t Σ_h softmax_h(q_h · a_t) O_h a_t
+
+    A sum over the places, as Gram pooling is, but where a word goes is kept apart from what it is."""
+
+    def __init__(self, dim: int, vectors: int = 1) -> None:
+        super().__init__()
+        self.share = nn.Linear(dim, 16)
+        self.out = nn.Linear(16 * dim, vectors * dim)
+        self.vectors = vectors
+
+    def forward(self, A: Float[Tensor, "B T d"]) -> Float[Tensor, "B vectors d"]:
+        slots = self.share(A).softmax(2).transpose(1, 2) @ A  # (B, 16, d)
+        return self.out(slots.flatten(1)).unflatten(1, (self.vectors, -1))
 
 
 class Straight(nn.Module):
