@@ -3,8 +3,8 @@
     python benchmarks/bundle.py RUN NAME --test FILE [--sentences 2000] [--mixture FILE]
 
 Prints exact match before and after on the first sentences of the test file, and the size of the folder; results.json
-holds the scores of the weights in 8 bits on the whole test file. With --mixture, what samples are drawn from is fitted
-to lines of that file, and not to those of the training text. CARD.md is kept as it is: read it again.
+holds the scores of the weights in 8 bits on the whole test file. With --mixture, what samples are drawn from is
+fitted to lines of that file, and not to those of the training text. CARD.md is kept as it is: read it again.
 """
 
 from __future__ import annotations
