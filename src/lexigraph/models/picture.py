@@ -53,7 +53,7 @@ BLURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of 
 UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
 HIDE, DROP, LEVEL = 1, 2, 3  # streams of chance (objectives/chance.py): uniform numbers,
 NOISE, POSTERIOR = 4, 5  # and normal ones (uniform 8 to 11)
-STRETCH, NEAR = 12, 13
+STRETCH = 12
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,6 @@ class Objective:
     hide: float = 0.0  # the share of tokens that the encoder sees as unknown
     drop: float = 0.0  # the share of tokens that the encoder does not see at all
     stretch: float = 0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count places
-    near: float = 0.0  # the share of sentences whose words show the encoder 1 to 6 neighbours on each side only
     variational: bool = False
     free_bits: float = 0.0  # nats per entry of z that cost nothing
     anneal: int = 1000  # steps until the KL term has its full weight
@@ -163,11 +162,6 @@ class PictureAutoencoder(nn.Module):
             gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
             rotation = rotations(gaps.cumsum(1), self.config.dim // self.config.heads).unsqueeze(2)
         mask = seen[:, None, None]
-        if seeds is not None and self.objective.near:
-            draws, place = chance.uniform(seeds, 2, NEAR), torch.arange(ids.shape[1], device=ids.device)
-            reach = torch.where(draws[:, 1] < self.objective.near, (6 * draws[:, 0]).ceil(), ids.shape[1])
-            away = (place[:, None] - place).abs()
-            mask = mask & (away <= reach[:, None, None]).unsqueeze(1) | (away == 0)  # padding sees itself
         for layer in self.encoder:
             x = layer(x, rotation, mask)
         A = self.norm_encoder(x) * seen.unsqueeze(2)
