@@ -25,6 +25,7 @@ VARIANTS: dict[str, list[str]] = {
     "plain": ["model.form=plain"],
     "bare (no norms)": ["model.form=bare"],
     "attention pooling": ["model.pooling=attention"],
+    "slot pooling": ["model.pooling=slots"],
     "sinusoidal positions": ["model.positions=sinusoidal"],
     "denoising, 20 % hidden": ["objective.hide=0.2"],
     "denoising, 20 % dropped": ["objective.drop=0.2"],

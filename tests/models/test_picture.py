@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
-from lexigraph.models.picture import BLURS, Config, Objective, PictureAutoencoder
+from lexigraph.models.picture import BLURS, Config, Objective, PictureAutoencoder, SlotPooling
 from lexigraph.nn.picture import Doubled
 from lexigraph.objectives.terms import value
 from lexigraph.recipe import Train
@@ -96,6 +96,18 @@ def test_sized_vectors_are_the_same_on_the_sphere_and_add_up_before_it():
     assert not torch.allclose(sized.std(1), torch.ones(2), atol=1e-2)
 
 
+def test_slots_share_out_every_place_and_add_up():
+    torch.manual_seed(0)
+    pool, one, other = SlotPooling(8), torch.randn(1, 3, 8), torch.randn(1, 5, 8)
+    matrices, bias = pool.out.weight.view(8, 16, 8), pool.out.bias  # O_h is matrices[:, h]
+    by_hand = sum(
+        pool.share(a).softmax(0)[h] * (matrices[:, h] @ a) for a in one[0] for h in range(16)
+    )  # Σ_t Σ_h softmax_h(q_h · a_t) O_h a_t
+    assert torch.allclose(pool(one)[0, 0], by_hand + bias, atol=1e-5)
+    together = pool(torch.cat([one, torch.zeros(1, 2, 8), other], 1))  # padding is zero and adds nothing
+    assert torch.allclose(together - bias, pool(one) + pool(other) - 2 * bias, atol=1e-5)
+
+
 def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
     x = torch.randn(2, 3, 5, 5)
     monkeypatch.setattr("torch.compiler.is_compiling", lambda: True)
@@ -148,7 +160,9 @@ def test_the_variational_term_is_the_kl_of_normal_distributions():
     assert float(half["kl"].total.detach()) == pytest.approx(0.5 * float(terms["kl"].total.detach()), rel=1e-4)
 
 
-@pytest.mark.parametrize("changes", [{"pooling": "attention"}, {"head": "linear"}, {"form": "residual"}])
+@pytest.mark.parametrize(
+    "changes", [{"pooling": "attention"}, {"pooling": "slots"}, {"head": "linear"}, {"form": "residual"}]
+)
 def test_the_ablations_learn_eight_sentences_by_heart(changes):
     net = network(**{"dim": 64, "layers": 1} | changes)
     optimizer = make_optimizer(net, Train(optimizer="muon", lr=1e-2), fused=False)

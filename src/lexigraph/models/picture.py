@@ -1,7 +1,8 @@
 """The picture autoencoder: a sentence becomes a vector, the vector a picture, the picture the sentence again.
 
     A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other
-    z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py; then to mean 0 and variance 1
+    z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py, or another (`pooling`); then to
+                                                         mean 0 and variance 1
     picture = draw(z)                        (3 × s × s) convolutions, nn/picture.py; in [-1, 1]
     M = look(picture)                        (16 × d)
     p(w_t | w_<t, picture) = decoder(<eos> w_1 … w_{t-1}; M)        transformer, looks back and at M
@@ -9,8 +10,8 @@
 
 Several forms share these lines (nn/picture.py): `plain` is the one first described, with normalisation layers;
 `residual` lets the signal pass; `basis` draws by a sum of trained pictures. z lies on a sphere, which makes distances
-comparable. Sums of vectors are made before that (`sized`): Φ adds up the places, so that a long sentence's vector is
-long, and a word weighs the same in all of them.
+comparable. Sums of vectors are made before that (`sized`): pooling adds up the places, so that a long sentence's
+vector is long, and a word weighs the same in all of them.
 
 Blur. Some of the sentences are trained with noise on the vector, z + b ε, and the decoder is told b. So it learns at
 once to copy (b = 0), to guess a likely sentence near an uncertain vector (b about 1) and to write freely (b large);
@@ -69,7 +70,7 @@ class Config:
     positions: Literal["rotary", "sinusoidal"] = "rotary"
     activation: Activation = "gelu"
     dropout: float = 0.0
-    pooling: Literal["gram", "attention", "slots"] = "gram"
+    pooling: Literal["gram", "attention", "slots"] = "gram"  # the last two stand at the end of this file
     k: int = 1  # 1: z is a vector of size dim; else a map of dim × k × k numbers
     head: Literal["picture", "linear"] = "picture"  # linear: 16 vectors straight from z, and no picture
     side: int = 64
@@ -307,11 +308,13 @@ class AttentionPooling(nn.Module):
 
 
 class SlotPooling(nn.Module):
-    """Every place is shared out among 16 slots, and every slot has a matrix of its own for what comes into it:
+    """Every place is shared out among 16 slots, and each slot has a matrix of its own for what comes into it.
 
-        z = Σ_t Σ_h softmax_h(q_h · a_t) O_h a_t
+        S = softmax(A Q)                        (T × 16)    the shares of each place
+        z = Σ_h O_h (SᵀA)_h = Σ_t Σ_h s_th O_h a_t          with a bias on both lines
 
-    A sum over the places, as Gram pooling is, but where a word goes is kept apart from what it is."""
+    A sum over the places, as Gram pooling is, with SᵀA for AᵀA: where a word goes is kept apart from what it is.
+    """
 
     def __init__(self, dim: int, vectors: int = 1) -> None:
         super().__init__()
