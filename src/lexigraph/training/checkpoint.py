@@ -66,21 +66,23 @@ def load_weights(network: nn.Module, path: Path) -> None:
             value.copy_(shard_like(weights[name].to(value.dtype), value))
 
 
-SCALE = ":scale"  # behind the name of a weight in 8 bits: what its rows are multiplied with
+SCALE = ":scale"  # behind the name of a weight in 8 bits: what its groups are multiplied with
+GROUP = 128  # weights of a row that share a scale; a whole row, if it does not fall into such groups
 
 
 def compacted(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Weights in a quarter of the space: matrices as whole numbers from -127 to 127 with a scale for each row, the
-    rest in 16 bits."""
+    """Weights in a quarter of the space: matrices as whole numbers from -127 to 127 with a scale for each group of a
+    row, so that one large weight makes few others coarse; the rest in 16 bits."""
     small: dict[str, Tensor] = {}
     for name, value in weights.items():
         if value.dim() < 2:
             small[name] = value.half()
             continue
         rows = value.float().flatten(1)
-        scale = (rows.abs().amax(1) / 127).clamp(min=1e-8).half()
-        small[name] = (rows / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8).view_as(value)
-        small[name + SCALE] = scale
+        groups = rows.unflatten(1, (-1, GROUP if rows.shape[1] % GROUP == 0 else rows.shape[1]))
+        scale = (groups.abs().amax(2) / 127).clamp(min=1e-6).half()
+        whole = (groups / scale.float().unsqueeze(2)).round().clamp(-127, 127)
+        small[name], small[name + SCALE] = whole.to(torch.int8).view_as(value), scale
     return small
 
 
@@ -89,8 +91,9 @@ def expanded(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     full = {name: value for name, value in weights.items() if not name.endswith(SCALE)}
     for name, scale in weights.items():
         if name.endswith(SCALE):
-            rows = full[name.removesuffix(SCALE)]
-            full[name.removesuffix(SCALE)] = (rows.float().flatten(1) * scale.float()[:, None]).view(rows.shape)
+            value = full[name.removesuffix(SCALE)]
+            groups = value.float().flatten(1).unflatten(1, (scale.shape[1], -1))
+            full[name.removesuffix(SCALE)] = (groups * scale.float().unsqueeze(2)).view(value.shape)
     return full
 
 
