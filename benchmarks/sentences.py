@@ -28,7 +28,8 @@ def peers(model: Any, rows: list[list[int]]) -> tuple[Callable[[], object], Call
     config = model.network.config
     size = {"vocab_size": len(model.tokenizer), "max_position_embeddings": 64}
     wide = {"intermediate_size": 4 * config.dim, "num_attention_heads": config.heads}
-    bert = BertModel(BertConfig(hidden_size=config.dim, num_hidden_layers=config.layers, **wide, **size))
+    layers = config.encoder_layers or config.layers
+    bert = BertModel(BertConfig(hidden_size=config.dim, num_hidden_layers=layers, **wide, **size))
     bart = BartForConditionalGeneration(
         BartConfig(d_model=config.dim, encoder_layers=0, decoder_layers=config.layers,
                    decoder_attention_heads=config.heads, decoder_ffn_dim=4 * config.dim, **size))  # fmt: skip
