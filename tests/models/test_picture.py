@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
-from lexigraph.models.picture import BLURS, Config, Objective, PictureAutoencoder, SlotPooling
+from lexigraph.models.picture import BLURS, Config, Objective, PictureAutoencoder
 from lexigraph.nn.picture import Doubled
 from lexigraph.objectives.terms import value
 from lexigraph.recipe import Train
@@ -94,18 +94,6 @@ def test_sized_vectors_are_the_same_on_the_sphere_and_add_up_before_it():
     assert torch.allclose(F.layer_norm(sized, sized.shape[1:]), unit, atol=1e-5)
     assert torch.allclose(net.draw(sized), net.draw(unit), atol=1e-4)
     assert not torch.allclose(sized.std(1), torch.ones(2), atol=1e-2)
-
-
-def test_slots_share_out_every_place_and_add_up():
-    torch.manual_seed(0)
-    pool, one, other = SlotPooling(8), torch.randn(1, 3, 8), torch.randn(1, 5, 8)
-    matrices, bias = pool.out.weight.view(8, 16, 8), pool.out.bias  # O_h is matrices[:, h]
-    by_hand = sum(
-        pool.share(a).softmax(0)[h] * (matrices[:, h] @ a) for a in one[0] for h in range(16)
-    )  # Σ_t Σ_h softmax_h(q_h · a_t) O_h a_t
-    assert torch.allclose(pool(one)[0, 0], by_hand + bias, atol=1e-5)
-    together = pool(torch.cat([one, torch.zeros(1, 2, 8), other], 1))  # padding is zero and adds nothing
-    assert torch.allclose(together - bias, pool(one) + pool(other) - 2 * bias, atol=1e-5)
 
 
 def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):

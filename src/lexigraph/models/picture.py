@@ -1,7 +1,7 @@
 """The picture autoencoder: a sentence becomes a vector, the vector a picture, the picture the sentence again.
 
     A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other
-    z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py, or another (`pooling`); then to
+    z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py, or another, nn/pooling.py; then to
                                                          mean 0 and variance 1
     picture = draw(z)                        (3 × s × s) convolutions, nn/picture.py; in [-1, 1]
     M = look(picture)                        (16 × d)
@@ -41,6 +41,7 @@ from lexigraph.nn.gram import GramPooling
 from lexigraph.nn.linear import linear
 from lexigraph.nn.past import Cache, Past
 from lexigraph.nn.picture import Draw, Form, Look
+from lexigraph.nn.pooling import AttentionPooling, SlotPooling
 from lexigraph.nn.positions import rotary, rotations, sinusoidal
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
@@ -70,7 +71,7 @@ class Config:
     positions: Literal["rotary", "sinusoidal"] = "rotary"
     activation: Activation = "gelu"
     dropout: float = 0.0
-    pooling: Literal["gram", "attention", "slots"] = "gram"  # the last two stand at the end of this file
+    pooling: Literal["gram", "attention", "slots"] = "gram"  # nn/gram.py, nn/pooling.py
     k: int = 1  # 1: z is a vector of size dim; else a map of dim × k × k numbers
     head: Literal["picture", "linear"] = "picture"  # linear: 16 vectors straight from z, and no picture
     side: int = 64
@@ -291,40 +292,6 @@ class PictureAutoencoder(nn.Module):
             x = layer(x, rotation, memory=(seen[:, 0], seen[:, 1]), past=past.of(number), time=time)
         logits = linear(self.norm_decoder(x[:, 0]), self.embedding.weight)
         return Step(logits, replace(state, time=time + 1))
-
-
-class AttentionPooling(nn.Module):
-    """The usual way to one vector: 16 trained queries look at A, and what they see is put side by side."""
-
-    def __init__(self, dim: int, vectors: int = 1) -> None:
-        super().__init__()
-        self.queries = nn.Parameter(torch.randn(16, dim) * dim**-0.5)
-        self.out = nn.Linear(16 * dim, vectors * dim)
-        self.vectors = vectors
-
-    def forward(self, A: Float[Tensor, "B T d"]) -> Float[Tensor, "B vectors d"]:
-        scores = (self.queries @ A.transpose(1, 2)).masked_fill((A == 0).all(2)[:, None], -math.inf)
-        return self.out((scores.softmax(2) @ A).flatten(1)).unflatten(1, (self.vectors, -1))
-
-
-class SlotPooling(nn.Module):
-    """Every place is shared out among 16 slots, and each slot has a matrix of its own for what comes into it.
-
-        S = softmax(A Q)                        (T × 16)    the shares of each place
-        z = Σ_h O_h (SᵀA)_h = Σ_t Σ_h s_th O_h a_t          with a bias on both lines
-
-    A sum over the places, as Gram pooling is, with SᵀA for AᵀA: where a word goes is kept apart from what it is.
-    """
-
-    def __init__(self, dim: int, vectors: int = 1) -> None:
-        super().__init__()
-        self.share = nn.Linear(dim, 16)
-        self.out = nn.Linear(16 * dim, vectors * dim)
-        self.vectors = vectors
-
-    def forward(self, A: Float[Tensor, "B T d"]) -> Float[Tensor, "B vectors d"]:
-        slots = self.share(A).softmax(2).transpose(1, 2) @ A  # (B, 16, d)
-        return self.out(slots.flatten(1)).unflatten(1, (self.vectors, -1))
 
 
 class Straight(nn.Module):
