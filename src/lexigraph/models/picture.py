@@ -10,8 +10,8 @@
 
 Several forms share these lines (nn/picture.py): `plain` is the one first described, with normalisation layers;
 `residual` lets the signal pass; `basis` draws by a sum of trained pictures. z lies on a sphere, which makes distances
-comparable. Sums of vectors are made before that (`sized`): pooling adds up the places, so that a long sentence's
-vector is long, and a word weighs the same in all of them.
+comparable. Sums of vectors are made before that (`sized`): Gram and slot pooling add up the places, so that a long
+sentence's vector is long, and a word weighs the same in all of them.
 
 Blur. Some of the sentences are trained with noise on the vector, z + b ε, and the decoder is told b. So it learns at
 once to copy (b = 0), to guess a likely sentence near an uncertain vector (b about 1) and to write freely (b large);
@@ -61,9 +61,9 @@ STRETCH = 12
 @dataclass(frozen=True)
 class Config:
     form: Form = "basis"  # of the picture: basis, residual, plain or bare (nn/picture.py)
-    layers: int = 6  # on each side
-    encoder_layers: int = 0  # of the encoder, if not as many
-    start: bool = False  # the encoder sees a boundary before the sentence too, to count places from
+    layers: int = 6  # of the decoder,
+    encoder_layers: int = 0  # and of the encoder; 0: as many
+    start: bool = False  # the encoder sees a boundary before the sentence, too
     heads: int = 8
     dim: int = 256
     inner: int = 0  # width inside the feed-forward part; 0: four times dim
