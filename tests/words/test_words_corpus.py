@@ -1,10 +1,13 @@
 """Cutting text into words, counting and numbering them."""
 
 import re
+import unicodedata
 from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import constructions
@@ -33,6 +36,48 @@ def test_space_takes_what_stands_between_white_space():
     types = Types("space")
     types.scan(TEXT)
     assert types.words() == TEXT.split()[:4] + list(dict.fromkeys(TEXT.split()[4:]))
+
+
+def scanned(text, split):
+    types = Types(split)
+    ids = types.scan(text)
+    words = types.words()
+    return [words[i] for i in ids if i != END]
+
+
+def words_by_python(text):
+    """Runs of what Python takes for letters, digits and marks, in lower case, apostrophes between them included."""
+    text = text.lower().replace("’", "'")
+    kept = (c if c == "'" or c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
+    return re.findall(r"[^ ']+(?:'[^ ']+)*", "".join(kept))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("𝐀𝐁 cat", ["𝐀𝐁", "cat"]),  # mathematical letters, four bytes each
+        ("𐐀𐐁", ["𐐨𐐩"]),  # Deseret has two cases
+        ("𠀀中é", ["𠀀中é"]),  # four, three and two bytes in one word
+        ("a🙂b 🏴\U000e0067\U000e007f", ["a", "b"]),  # emoji, and the invisible tags of a flag, divide words
+        ("葛\U000e0100", ["葛\U000e0100"]),  # a variation selector is a mark
+    ],
+)
+def test_characters_of_four_bytes_are_what_unicode_says(text, words):
+    assert scanned(text, "words") == words
+    assert scanned(text, "space") == text.split()
+
+
+CHARACTERS = st.one_of(
+    st.sampled_from(" \n\t'’-_aB7éßСω中\u3000\u2028\u093fखİ𝐀𐐀🙂𠀀\U000e0100\U000e0067"),
+    *(st.characters(min_codepoint=least, exclude_categories=["Cs"]) for least in (0, 0x80, 0x800, 0x10000, 0x20000)),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(CHARACTERS, max_size=30))
+def test_words_are_cut_where_python_would_cut_them(text):
+    assert scanned(text, "words") == words_by_python(text)
+    assert scanned(text, "space") == text.split()
 
 
 def test_counts_agree_with_python_on_a_large_text():

@@ -11,6 +11,7 @@ that Numba compiles, several times as fast as splitting and counting in Python.
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from functools import cache
 
@@ -25,7 +26,6 @@ END = -1  # stands in the ids where a line ends
 MOST = 1 << 23  # different words counted at once; beyond that, the rarest are forgotten
 FULL = 0.6  # of the hash table: then it grows
 SPACE, LETTER, APOSTROPHE, NEWLINE = range(4)
-PLANES = 0x20000  # code points told apart one by one; those above are rare ideographs, which are letters
 
 
 class Types:
@@ -126,15 +126,12 @@ class Types:
 @cache
 def _classes(split: str) -> np.ndarray:
     """What each code point does: divide words, belong to them, or end a line."""
-    table = np.full(PLANES, SPACE, np.uint8)
-    for code in range(PLANES):
-        character = chr(code)
-        if split == "space":
-            letter = not character.isspace()
-        else:  # marks too: the vowel signs of many scripts are no letters by themselves
-            letter = character.isalnum() or unicodedata.category(character)[0] == "M"
-        if letter:
-            table[code] = LETTER
+    characters = map(chr, range(sys.maxunicode + 1))
+    if split == "space":
+        letters = (not character.isspace() for character in characters)
+    else:  # marks too: the vowel signs of many scripts are no letters by themselves
+        letters = (character.isalnum() or unicodedata.category(character)[0] == "M" for character in characters)
+    table = np.where(np.fromiter(letters, np.bool_, sys.maxunicode + 1), LETTER, SPACE).astype(np.uint8)
     table[ord("\n")] = NEWLINE
     if split == "words":
         table[ord("'")] = APOSTROPHE
@@ -171,16 +168,12 @@ def _scan(data, position, classes, slots, hashes, counts, labels, ends, letters,
             kind = np.uint8(SPACE)
         else:
             code = np.int64(data[position])
-            if code >= 0x80:  # UTF-8: two to four bytes
-                if code < 0xE0:
-                    step, code = 2, (code & 0x1F) << 6 | (np.int64(data[position + 1]) & 0x3F)
-                elif code < 0xF0:
-                    step = 3
-                    code = (code & 0x0F) << 12 | (np.int64(data[position + 1]) & 0x3F) << 6
-                    code |= np.int64(data[position + 2]) & 0x3F
-                else:
-                    step, code = 4, (code & 0x07) << 18 | (np.int64(data[position + 1]) & 0x3F) << 12
-            kind = classes[code] if code < len(classes) else np.uint8(LETTER)
+            if code >= 0x80:  # UTF-8: two to four bytes, six bits of the code in each after the first
+                step = 2 + (code >= 0xE0) + (code >= 0xF0)
+                code &= 0x7F >> step
+                for place in range(position + 1, position + step):
+                    code = code << 6 | (np.int64(data[place]) & 0x3F)
+            kind = classes[code]
         if kind == LETTER:
             if end_of_word < position and not pending:  # a new word
                 begin, hashed = position, np.uint64(0xCBF29CE484222325)
