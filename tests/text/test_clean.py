@@ -3,11 +3,11 @@
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text.clean import DEFAULT, PUBLISHED_STAGES, Stage, cleaner, fitted_cleaner
+from lexigraph.text.clean import DEFAULT, PUBLISHED_STAGES, RULES, Stage, cleaner, fitted_cleaner
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,9 @@ def test_contractions_are_split_where_the_apostrophe_stood(raw, expected):
         ("in 1984.", "in <num> ."),
         ("the 1990s", "the <num>"),
         ("5kg of .5 or 2½", "<num> kg of <num> or <num>"),
+        ("½5 or 2½5", "<num> or <num>"),
+        ("½ ¾", "<num> <num>"),
+        ("10² or Ⅷ", "<num> ² or Ⅷ"),
         ("mp3 b2b", "mp3 b2b"),
         ("(12)", "( <num> )"),
         ("10:30", "<num> : <num>"),
@@ -69,6 +72,12 @@ def test_the_default_rules_on_whole_lines(raw, expected):
 
 def test_a_decomposed_letter_is_composed():
     assert cleaner(["unicode"])("cafe\u0301") == "caf\u00e9"
+    assert cleaner(["unicode", "lower"])("T\u0308") == "\u1e97"  # only the small letter has a composed form
+
+
+def test_an_accent_that_is_not_composed_belongs_to_its_word():
+    assert cleaner(["contractions", "numbers"])("caf\u00e95 caf\u00e9's") == "caf\u00e95 caf\u00e9 s"
+    assert cleaner(["contractions", "numbers"])("cafe\u03015 cafe\u0301's") == "cafe\u03015 cafe\u0301 s"
 
 
 def test_settings_change_the_number_token_and_the_symbols_that_stay():
@@ -119,15 +128,31 @@ TEXT = st.text(
 PHRASES = st.lists(st.sampled_from(["don't", "1,000", "<num>", "2nd", "$5", "n't", "5%", "b2.5", "<NUM>", "'s"])).map(
     "".join
 )
+NUMERALS = st.text(  # digits of all scripts, fractions, superscripts, circled and Roman numerals beside symbols
+    alphabet=st.one_of(
+        st.sampled_from("0159½¼⅐⅞²³①Ⅷ٣५ .,%$€±'stndTİ\u0301\u0308"),
+        st.characters(categories=["Nd", "Nl", "No"]),
+        st.characters(categories=["Sc", "Sm", "So", "Po"]),
+    ),
+    max_size=12,
+)
 
 
 @settings(max_examples=300, deadline=None)
 @given(
-    line=st.one_of(TEXT, PHRASES),
-    names=st.sets(st.sampled_from(DEFAULT), min_size=1).map(lambda chosen: [n for n in DEFAULT if n in chosen]),
+    line=st.one_of(TEXT, PHRASES, NUMERALS),
+    names=st.one_of(
+        st.sampled_from([DEFAULT, tuple(RULES), *((rule,) for rule in RULES)]),
+        st.sets(st.sampled_from(DEFAULT), min_size=1).map(lambda chosen: [n for n in DEFAULT if n in chosen]),
+    ),
 )
+@example("½5", DEFAULT)
+@example("½½", ["numbers"])
+@example("İ5", DEFAULT)
+@example("T\u0308", DEFAULT)
+@example("T\u0308's", ["unicode", "contractions", "lower"])
 def test_cleaning_twice_is_cleaning_once(line, names):
-    clean = cleaner(names)
+    clean = cleaner(names, dictionary={"dollar", "percent", "nt", "s"})
     once = clean(line)
     assert once is None or clean(once) == once
 

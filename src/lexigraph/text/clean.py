@@ -57,12 +57,13 @@ class Settings:
 # ---- the rules ----
 
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphen, zero-width space, word joiner, byte order mark
-_LONE_NOT = re.compile(r"(?<![^\W_])(n)['’](t)(?![^\W_])", re.IGNORECASE)
-_JOINED_NOT = re.compile(r"(?<=[^\W_])(n)['’](t)(?![^\W_])", re.IGNORECASE)
-_APOSTROPHE = re.compile(r"(?<=[^\W_])['’](?=[^\W\d_])")
+_IN_WORD = r"(?:[^\W_]|[\u0300-\u036f])"  # letters, digits, and the accents of a letter that is not composed
+_LONE_NOT = re.compile(rf"(?<!{_IN_WORD})(n)['’](t)(?!{_IN_WORD})", re.IGNORECASE)
+_JOINED_NOT = re.compile(rf"(?<={_IN_WORD})(n)['’](t)(?!{_IN_WORD})", re.IGNORECASE)
+_APOSTROPHE = re.compile(rf"(?<={_IN_WORD})['’](?=[^\W\d_])")
 _FRACTION = "¼½¾⅐-⅞"
-_NUMBER = re.compile(
-    rf"(?<![^\W_])(?:\.?\d+(?:[.,]\d+)*[{_FRACTION}]?|[{_FRACTION}])(?:(?:st|nd|rd|th|s)(?![^\W_]))?",
+_NUMBER = re.compile(  # ½5 is one number: a 5 left behind would be the next one when the line is cleaned again
+    rf"(?<!{_IN_WORD})(?:\.?\d+(?:[.,]\d+)*|[{_FRACTION}])[\d{_FRACTION}]*(?:(?:st|nd|rd|th|s)(?!{_IN_WORD}))?",
     re.IGNORECASE,
 )
 
@@ -75,6 +76,12 @@ def _contractions(line: str) -> str:
     if "'" not in line and "’" not in line:
         return line
     return _APOSTROPHE.sub(" ", _JOINED_NOT.sub(r" \1\2", _LONE_NOT.sub(r"\1\2", line)))
+
+
+def _lower(line: str) -> str:
+    """Lower case; a composed line stays composed, though T̈ is two characters and ẗ is one."""
+    lowered = line.lower()
+    return unicodedata.normalize("NFC", lowered) if unicodedata.is_normalized("NFC", line) else lowered
 
 
 def _replacer(pattern: re.Pattern[str], token: Callable[[str], str]) -> Callable[[str], str]:
@@ -134,7 +141,7 @@ RULES: dict[str, Callable[[Settings], LineRule]] = {  # what each does is told a
     "percent_dollar": lambda settings: _replacer(re.compile("[%$]"), _WORDS.__getitem__),
     "space_symbols": lambda settings: _replacer(re.compile(f"[{re.escape(settings.symbols)}]"), str),
     "drop_symbols": _drop_symbols,
-    "lower": lambda settings: str.lower,
+    "lower": lambda settings: _lower,
     "whitespace": lambda settings: lambda line: " ".join(line.split()),
     "max_tokens": lambda settings: lambda line: line if len(line.split()) <= settings.max_tokens else None,
     "dictionary": _dictionary,
