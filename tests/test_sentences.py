@@ -203,6 +203,29 @@ def test_words_that_were_rare_in_training_leave_a_text_without_the_training_text
         assert np.array_equal(made.encode("She saw the zebra ."), made.encode("She saw the ."))
 
 
+def test_a_dictionary_chooses_the_lines_to_learn_from_and_is_not_needed_afterwards(tmp_path):
+    file, held_out, words = tmp_path / "lines.txt", tmp_path / "other.txt", tmp_path / "words.txt"
+    file.write_text("\n".join([*(["She saw the dog .", "He didn't see the cat ."] * 40), "He kicked the zebra ."]))
+    held_out.write_text("She saw the zebra .\n")
+    words.write_text("She\nHe\nsee\nsaw\ndidn't\nkicked\nthe\ndog\ncat\n")
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(
+        'system = "picture"\n[data]\nsplit = [1.0]\nclean = ["contractions", "lower", "dictionary"]\n'
+        f'dictionary = "{words}"\n[tokenizer]\nkind = "word"\n[train]\nsteps = 2\nbatch_tokens = 128\n'
+        '[model]\ncontext = 12\ndim = 32\nheads = 2\nlayers = 1\nside = 16\nform = "basis"\n'
+    )
+    lexigraph.train(recipe, file, tmp_path / "run", quiet=True)
+    for gone in (file, words):
+        gone.unlink()
+    model = lexigraph.load(tmp_path / "run")
+    vocabulary = {model.tokenizer.token_of(i) for i in range(len(model.tokenizer))}
+    assert {"she", "did", "nt", "cat"} <= vocabulary
+    assert not {"kicked", "zebra"} & vocabulary  # the whole line went, with a word that the dictionary has
+    with pytest.warns(UserWarning, match="1 words are not in the vocabulary"):
+        assert model.encode("She saw the zebra .").shape == model.encode("She saw the dog .").shape
+    assert lexigraph.evaluate(tmp_path / "run", held_out)["tokens"] == 6
+
+
 def test_a_validation_text_of_which_nothing_fits_is_refused_at_once(tmp_path):
     (tmp_path / "long.txt").write_text("word " * 500 + "\n")
     with pytest.raises(LexigraphError, match="No sentence of the validation text fits into the model's 42 tokens"):

@@ -401,7 +401,7 @@ def _tokenized(model: TextModel, data: str | Path, folder: Path) -> Shard:
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
     tokenizer, source_tokenizer = model.tokenizer, model.source_tokenizer
     tidy = corpus.trained_cleaner(source, tokenizer, source_tokenizer)
-    source = dataclasses.replace(source, clean=(), rare=(), max_words=())  # all that is in `tidy`
+    source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `tidy`
     pieces = (dataclasses.replace(piece, split="test") for piece in corpus.pieces(source, tidy))
     paired = source.unit == "pair"
     corpus.write_shards(pieces, tokenizer, folder, "test", paired=paired, source_tokenizer=source_tokenizer)

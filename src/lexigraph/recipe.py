@@ -39,6 +39,7 @@ class Data:
     clean: tuple[str, ...] = ()  # cleaning rules, in order
     rare: tuple[int, ...] = ()  # then in stages: words seen at most so often go,
     max_words: tuple[int, ...] = ()  # and after them lines of more words than this
+    dictionary: str = ""  # for the cleaning rule of that name: a file with one word a line
     window: int = 0  # tokens per window of a stream; 0: the model's context
     max_chars: int = 1_000_000  # a longer line is refused: it is rarely a sentence
     sentences: int = 60_000  # how many the built-in corpus yields

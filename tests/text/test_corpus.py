@@ -406,6 +406,36 @@ def test_cleaning_in_stages_counts_words_in_the_training_file_only(tmp_path):
     ]
 
 
+def test_a_dictionary_judges_lines_after_the_rules_and_the_stages(tmp_path, write):
+    train = write("train.txt", "The cat sat .\nThe CAT sat .\nThe dog sat 7 times .\nIt's the cat .\n")
+    words = write("words.txt", "the\n\nCat\nsat\nIt's\n")
+    rules = ("contractions", "numbers", "lower", "dictionary")
+    data = Data(train=train, split=(1.0,), clean=rules, dictionary=words)
+    assert [piece.text for piece in pieces(data)] == ["the cat sat ."] * 2 + ["it s the cat ."]
+    staged = Data(train=train, split=(1.0,), clean=rules, dictionary=words, rare=(1,), max_words=(9,))
+    # seen once: dog, <num>, times, it, s. They go first, so that the third line has no word outside the dictionary
+    assert [piece.text for piece in pieces(staged)] == ["the cat sat ."] * 2 + ["the sat .", "the cat ."]
+
+
+@pytest.mark.parametrize(
+    ("rules", "file", "parts"),
+    [
+        (("dictionary",), "", ["'dictionary'", "data.dictionary", "name the file"]),
+        (("lower",), "words.txt", ["data.dictionary", "data.clean"]),
+        (("lowr", "dictionary"), "words.txt", ["There is no cleaning rule 'lowr'"]),
+        (("dictionary",), "wrods.txt", ["data.dictionary", "wrods.txt", "no such file", "'words.txt'"]),
+        (("dictionary",), "empty.txt", ["data.dictionary", "empty.txt is empty"]),
+    ],
+)
+def test_a_dictionary_that_cannot_be_used_is_refused(tmp_path, write, rules, file, parts):
+    write("words.txt", "the\n")
+    write("empty.txt", "\n")
+    data = Data(train="grammar", clean=rules, dictionary=str(tmp_path / file) if file else "")
+    sentence = refusal(lambda: list(pieces(data)))
+    for part in parts:
+        assert part in sentence
+
+
 def test_stages_need_as_many_lengths_as_counts():
     with pytest.raises(UsageError, match=r"data\.rare and data\.max_words"):
         list(corpus.pieces(Data(train="grammar", rare=(1, 2), max_words=(5,))))

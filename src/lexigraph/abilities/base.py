@@ -21,7 +21,7 @@ from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import LexigraphError
 from lexigraph.recipe import Recipe
 from lexigraph.registry import system
-from lexigraph.text.clean import cleaner
+from lexigraph.text.clean import cleaner, without_dictionary
 from lexigraph.text.tokenizer import Tokenizer
 
 BATCH_SIZE = 32  # texts at once
@@ -57,7 +57,8 @@ class Base:
     ) -> None:
         self.network, self.tokenizer, self.recipe, self.path = network, tokenizer, recipe, path
         self.source_tokenizer = source_tokenizer or tokenizer
-        self._clean = cleaner(recipe.data.clean) if recipe.data.clean else None
+        rules = without_dictionary(recipe.data.clean)
+        self._clean = cleaner(rules) if rules else None
         self.network.eval()
         self.int8 = False
 

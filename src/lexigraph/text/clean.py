@@ -243,6 +243,21 @@ def fitted_cleaner(
     return _in_turn(steps)
 
 
+def without_dictionary(rules: Sequence[str]) -> list[str]:
+    """The rules for a text that a trained model is given: a dictionary only chooses the lines that it learns from."""
+    return [rule for rule in rules if rule != "dictionary"]
+
+
+def dictionary_words(entries: Iterable[str], rules: Sequence[str]) -> frozenset[str]:
+    """The words of a word list as cleaning leaves them in a text, where "Don't" is "do nt".
+
+    >>> sorted(dictionary_words(["Don't", "cat"], ["contractions", "lower"]))
+    ['cat', 'do', 'nt']
+    """
+    clean = cleaner(without_dictionary(rules))
+    return frozenset(word for entry in entries for word in (clean(entry) or "").split())
+
+
 def known_words(rules: Sequence[str], known: Collection[str], longest: int) -> LineRule:
     """The outcome of `fitted_cleaner` as a rule: words other than these leave a line, and long lines are dropped."""
     return _in_turn([cleaner(rules), _stage_rule(Stage(0, longest), frozenset(known))])

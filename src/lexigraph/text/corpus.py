@@ -70,21 +70,41 @@ def make_cleaner(data: recipes.Data) -> clean.LineRule | None:
         )
     if data.rare and data.unit == "stream":
         raise UsageError('Cleaning in stages (data.rare) drops lines, and data.unit = "stream" has none: use "line".')
+    known = _dictionary(data)
+    rules = clean.cleaner(data.clean, dictionary=known) if data.clean else None
     if not data.rare:
-        return clean.cleaner(data.clean) if data.clean else None
+        return rules
 
     def lines() -> Iterator[str]:
         return (piece.text for piece in pieces(data, str) if piece.split == "train")
 
-    return clean.fitted_cleaner(lines, data.clean, list(map(clean.Stage, data.rare, data.max_words)))
+    stages = list(map(clean.Stage, data.rare, data.max_words))
+    return clean.fitted_cleaner(lines, clean.without_dictionary(data.clean), stages, known)
+
+
+def _dictionary(data: recipes.Data) -> frozenset[str] | None:
+    """The words that the cleaning rule `dictionary` lets pass; None without that rule."""
+    if ("dictionary" in data.clean) != bool(data.dictionary):
+        raise UsageError(
+            "The cleaning rule 'dictionary' and data.dictionary, a file with one word a line, go together: "
+            f"{'leave the file out, or name the rule in data.clean' if data.dictionary else 'name the file'}."
+        )
+    if not data.dictionary:
+        return None
+    try:
+        entries = list(texts_of(data.dictionary))
+    except LexigraphError as error:
+        raise LexigraphError(f"The dictionary that data.dictionary names cannot be read: {error}") from None
+    return clean.dictionary_words(entries, data.clean)
 
 
 def trained_cleaner(data: recipes.Data, *tokenizers: Tokenizer) -> clean.LineRule | None:
     """The same cleaning for other text, without the training text: words that were rare are not in the vocabulary."""
+    rules = clean.without_dictionary(data.clean)
     if not data.rare or tokenizers[0].kind != "word":
-        return clean.cleaner(data.clean) if data.clean else None
+        return clean.cleaner(rules) if rules else None
     words = (tokenizer.token_of(i) for tokenizer in tokenizers for i in range(len(tokenizer)))
-    return clean.known_words(data.clean, frozenset(words), data.max_words[-1])
+    return clean.known_words(rules, frozenset(words), data.max_words[-1])
 
 
 def pieces(data: recipes.Data, tidy: clean.LineRule | None = None) -> Iterator[Piece]:
