@@ -115,6 +115,19 @@ def test_tables_of_search_and_text(model):
     assert kinds == ["human", "beam 5", "greedy", "sampled", "sampled, top-p 0.9"]
 
 
+def test_text_that_did_not_end_is_judged_without_an_end(model):
+    """Cut off after one token, the greedy text has one probability: that of the most probable token."""
+    text, prompt_tokens = "The old men were tired .", 1
+    ids = model.tokenizer.encode(text)[:prompt_tokens]
+    log_p = model.network(torch.tensor([[model.tokenizer.begin, *ids]]))[0, -1].detach().log_softmax(-1)
+    assert int(log_p.argmax()) != model.tokenizer.eos  # or there would be nothing to cut off
+    rows = search.text_rows(model, [text], prompt_tokens=prompt_tokens, max_new=1)
+    greedy = next(row for row in rows if row[0] == "greedy")
+    assert greedy[6] == f"e^{float(log_p.max()):.2f}"
+    human = rows[0]  # a whole text, whose end counts
+    assert human[6] == f"e^{float(model.token_scores([text])[0][prompt_tokens:].mean()):.2f}"
+
+
 def test_an_ability_that_it_lacks_is_named_with_those_it_has(model):
     with pytest.raises(LexigraphError, match=r"gpt model cannot translate; it can: generate, complete, score, rank"):
         model.translate(["ein Haus"])

@@ -42,16 +42,47 @@ class LanguageModel(Base):
             >>> model.generate(["once upon"], max_new=20)        # doctest: +SKIP
             ['once upon a time there was …']
         """
-        self._require("generate")
         prompts = [prompts] if isinstance(prompts, str) else list(prompts)
-        texts = []
+        found = self.continuations(
+            prompts,
+            max_new=max_new,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            beam=beam,
+            alpha=alpha,
+            noise=noise,
+            seed=seed,
+            batch_size=batch_size,
+            on_text=on_text,
+        )
+        return [self._joined(p, h) for p, h in zip(prompts, found, strict=True)]
+
+    def continuations(
+        self,
+        prompts: Sequence[str],
+        *,
+        max_new: int = 40,
+        temperature: float = 0.8,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        beam: int = 1,
+        alpha: float = 0.7,
+        noise: float = 0.0,
+        seed: int = 0,
+        batch_size: int = BATCH_SIZE,
+        on_text: Callable[[str], None] | None = None,
+    ) -> list[Hypothesis]:
+        """What `generate` puts after each prompt, as tokens, and whether the model ended it before max_new."""
+        self._require("generate")
+        found: list[Hypothesis] = []
         for first in range(0, len(prompts), batch_size):
             chunk = prompts[first : first + batch_size]
             batch = self._prompts(chunk)
             if beam > 1:
-                found = [best[0] for best in self._search(batch, beam, max_new, alpha, 1)]
+                found += [best[0] for best in self._search(batch, beam, max_new, alpha, 1)]
             else:
-                found = generate(
+                found += generate(
                     self.network,
                     batch,
                     eos=self.tokenizer.eos,
@@ -64,8 +95,7 @@ class LanguageModel(Base):
                     banned=self._banned,
                     on_token=self._speaker(chunk, on_text),
                 )
-            texts += [self._joined(p, h) for p, h in zip(chunk, found, strict=True)]
-        return texts
+        return found
 
     def complete(
         self, prompt: str, *, n_best: int = 5, beam: int = 0, max_new: int = 40, alpha: float = 0.7

@@ -6,11 +6,16 @@ Each text is cut after its first tokens; the model continues from there, and the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
+
+import numpy as np
 
 from lexigraph.decoding.degeneration import distinct, longest_loop, profile, repetition
 from lexigraph.decoding.diagnose import beam_table
 from lexigraph.decoding.hypothesis import Hypothesis
+from lexigraph.decoding.scoring import token_log_probabilities
 from lexigraph.textmodel import TextModel
 
 BEAM_COLUMNS = ("beam", "BLEU", "log p", "score", "tokens", "seconds")
@@ -53,26 +58,45 @@ def beam_rows(
     ]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Text:
+    """A text as the model writes it."""
+
+    tokens: list[int]
+    given: int  # the first so many are the prompt, which is not judged
+    ended: bool  # whether its end was written, or writing was cut off
+
+
 def text_rows(
     model: TextModel, texts: Sequence[str], *, prompt_tokens: int = 3, max_new: int = 60
 ) -> list[tuple[str, ...]]:
     """Repetition, variety and per-token probability of human, beam and sampled text after the same beginnings."""
-    prompts = [model.tokenizer.decode(model.tokenizer.encode(text)[:prompt_tokens]) for text in texts]
-    kinds: dict[str, Sequence[str]] = {
-        "human": texts,
-        "beam 5": model.generate(prompts, beam=5, max_new=max_new),
-        "greedy": model.generate(prompts, temperature=0, max_new=max_new),
-        "sampled": model.generate(prompts, temperature=1.0, max_new=max_new),
-        "sampled, top-p 0.9": model.generate(prompts, temperature=1.0, top_p=0.9, max_new=max_new),
+    human = [row.tolist() for row in model.rows(texts)[0]]
+    prompts = [model.tokenizer.decode(row[:prompt_tokens]) for row in human]
+    given = [row.tolist() for row in model.rows(prompts)[0]]
+
+    def written(**how: Any) -> list[_Text]:
+        found = model.continuations(prompts, max_new=max_new, **how)
+        return [_Text([*row, *h.tokens], len(row), h.finished) for row, h in zip(given, found, strict=True)]
+
+    kinds = {
+        "human": [_Text(row, prompt_tokens, ended=True) for row in human],
+        "beam 5": written(beam=5),
+        "greedy": written(temperature=0),
+        "sampled": written(temperature=1.0),
+        "sampled, top-p 0.9": written(temperature=1.0, top_p=0.9),
     }
-    return [_text_row(model, kind, made, prompt_tokens) for kind, made in kinds.items()]
+    return [_text_row(model, kind, made) for kind, made in kinds.items()]
 
 
-def _text_row(model: TextModel, kind: str, texts: Sequence[str], prompt_tokens: int) -> tuple[str, ...]:
-    ids = [model.tokenizer.encode(text) for text in texts]
+def _text_row(model: TextModel, kind: str, texts: Sequence[_Text]) -> tuple[str, ...]:
+    ids = [text.tokens for text in texts]
     rates = [repetition(row) for row in ids]
     loops = [longest_loop(row) for row in ids]
-    made = profile([values[prompt_tokens:].tolist() for values in model.token_scores(texts)], (0.05, 0.95))
+    begin, eos = model.tokenizer.begin, model.tokenizer.eos
+    sequences = [np.array([begin, *text.tokens] + [eos] * text.ended) for text in texts]
+    scores = token_log_probabilities(model.network, sequences, model.device)
+    made = profile([values[text.given :].tolist() for text, values in zip(texts, scores, strict=True)], (0.05, 0.95))
     low, high = made.quantiles.values()
     return (
         kind,
