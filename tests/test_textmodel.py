@@ -128,6 +128,28 @@ def test_text_that_did_not_end_is_judged_without_an_end(model):
     assert human[6] == f"e^{float(model.token_scores([text])[0][prompt_tokens:].mean()):.2f}"
 
 
+def test_texts_that_the_prompt_swallows_whole_are_left_out_and_counted(model):
+    """They have no rest that could be compared: scored as nothing, it would seem better than anything found."""
+    long, short = "The old men were tired .", "She"
+    given = len(model.tokenizer.encode(short))
+    how = {"prompt_tokens": given, "max_new": 6}
+    told = rf"2 of 3 texts have at most {given} tokens"
+    alone = model.diagnose([long], beam=2, **how)
+    with pytest.warns(UserWarning, match=told):
+        among = model.diagnose([short, long, ""], beam=2, **how)
+    assert (alone.left_out, among.left_out) == (0, 2)
+    assert among.items == alone.items
+    with pytest.warns(UserWarning, match=told):
+        beams = search.beam_rows(model, [short, long, ""], [1, 2], **how)
+    assert [row[:-1] for row in beams] == [row[:-1] for row in search.beam_rows(model, [long], [1, 2], **how)]
+    with pytest.warns(UserWarning, match=told):
+        kinds = search.text_rows(model, [short, long, ""], **how)
+    assert kinds == search.text_rows(model, [long], **how)
+    for work in (model.diagnose, lambda texts, **how: search.beam_rows(model, texts, [1], **how)):
+        with pytest.raises(LexigraphError, match="no text left to continue: none of 2 has more than"):
+            work([short, ""], **how)
+
+
 def test_an_ability_that_it_lacks_is_named_with_those_it_has(model):
     with pytest.raises(LexigraphError, match=r"gpt model cannot translate; it can: generate, complete, score, rank"):
         model.translate(["ein Haus"])

@@ -496,7 +496,7 @@ def diagnose(
     model = load_model(run, device)
     if beams and not all(width.strip().isdigit() and int(width) for width in beams.split(",")):
         raise UsageError(f"--beams takes widths, as 1,2,5, not {beams!r}.")
-    lines = _longer(model, read_texts(texts, data), prompt_tokens, limit)
+    lines = model.longer(list(islice(read_texts(texts, data), limit)), prompt_tokens)  # told once
     report = model.diagnose(lines, prompt_tokens=prompt_tokens, beam=beam, alpha=alpha)
     print_table(
         ("verdict", "texts", "share"), [(k, str(n), f"{report.shares[k]:.1%}") for k, n in report.counts.items()]
@@ -520,7 +520,7 @@ def compare_text(
     from lexigraph.evaluation import search
 
     model = load_model(run, device)
-    lines = _longer(model, read_texts(None, data), prompt_tokens, limit)
+    lines = list(islice(read_texts(None, data), limit))
     print_table(search.TEXT_COLUMNS, search.text_rows(model, lines, prompt_tokens=prompt_tokens))
 
 
@@ -537,17 +537,6 @@ def _metric(value: dict[str, Any]) -> tuple[str, str]:
 app.add_typer(words_app, rich_help_panel="Words")
 for verb in VERBS:
     app.command(rich_help_panel="Sentence spaces")(verb)
-
-
-def _longer(model: Any, texts: Iterator[str], tokens: int, limit: int) -> list[str]:
-    """The first `limit` texts, without those that the prompt would swallow whole."""
-    first = list(islice(texts, limit))
-    kept = [text for text in first if len(model.tokenizer.encode(text)) > tokens]
-    if len(kept) < len(first):
-        tell(f"{len(first) - len(kept)} of {len(first)} texts have at most {tokens} tokens and are left out.")
-    if not kept:
-        raise LexigraphError("There is no text left to continue: give longer ones, or set --prompt-tokens lower.")
-    return kept
 
 
 def main() -> NoReturn:

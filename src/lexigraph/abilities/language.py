@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +16,7 @@ from lexigraph.decoding.diagnose import Diagnosis, Reference, diagnose
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.sampling import generate
 from lexigraph.decoding.scoring import token_log_probabilities
-from lexigraph.errors import UsageError
+from lexigraph.errors import LexigraphError, UsageError
 
 
 class LanguageModel(Base):
@@ -167,13 +169,30 @@ class LanguageModel(Base):
         """Whether errors belong to the search or to the model.
 
         The model sees the first tokens of each text and searches for the rest. If the true rest is more probable
-        than what was found, the search failed; if it is less probable, the model prefers another text.
+        than what was found, the search failed; if it is less probable, the model prefers another text. Texts that
+        have no rest are left out, and counted.
         """
+        given, texts = len(texts), self.longer(texts, prompt_tokens)
         ids = [self._encode(text) for text in texts]
         found = self.search([row[:prompt_tokens] for row in ids], width=beam, max_new=max_new, alpha=alpha)
         rest = [values[prompt_tokens:] for values in self.token_scores(texts)]
         references = [Reference(tuple(row[prompt_tokens:]), float(v.sum())) for row, v in zip(ids, rest, strict=True)]
-        return diagnose(found, references, alpha)
+        return replace(diagnose(found, references, alpha), left_out=given - len(texts))
+
+    def longer(self, texts: Sequence[str], tokens: int) -> list[str]:
+        """The texts of more than so many tokens, which have a rest after a prompt of that length."""
+        kept = [text for text, row in zip(texts, self.rows(texts)[0], strict=True) if len(row) > tokens]
+        if not kept:
+            raise LexigraphError(
+                f"There is no text left to continue: none of {len(texts)} has more than {tokens} tokens. Give longer "
+                "ones, or set prompt_tokens (--prompt-tokens) lower."
+            )
+        if len(kept) < len(texts):
+            warnings.warn(
+                f"{len(texts) - len(kept)} of {len(texts)} texts have at most {tokens} tokens and are left out.",
+                stacklevel=3,
+            )
+        return kept
 
     def _prompts(self, prompts: Sequence[str]) -> dict[str, Tensor]:
         return self._batch([[self.tokenizer.begin, *self._encode(prompt)] for prompt in prompts])

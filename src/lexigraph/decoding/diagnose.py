@@ -43,6 +43,7 @@ class Diagnosis:
     """Every item with its verdict, and how often each verdict was given."""
 
     items: tuple[Item, ...]
+    left_out: int = 0  # texts that had nothing to compare: no item is theirs
 
     @property
     def counts(self) -> dict[Verdict, int]:

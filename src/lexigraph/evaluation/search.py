@@ -1,6 +1,7 @@
 """Search and text side by side: what a wider beam buys, and how model text differs from human text.
 
-Each text is cut after its first tokens; the model continues from there, and the true rest is the reference.
+Each text is cut after its first tokens; the model continues from there, and the true rest is the reference. Texts
+without a rest are left out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def beam_rows(
     """Quality (BLEU of the rest against the true rest, sacreBLEU 13a), score and time against beam width."""
     from sacrebleu import corpus_bleu
 
-    ids = [model.tokenizer.encode(text) for text in texts]
+    ids = [row.tolist() for row in model.rows(model.longer(texts, prompt_tokens))[0]]
     prompts = [row[:prompt_tokens] for row in ids]
     rests = [model.tokenizer.decode(row[prompt_tokens:]) for row in ids]
 
@@ -71,7 +72,7 @@ def text_rows(
     model: TextModel, texts: Sequence[str], *, prompt_tokens: int = 3, max_new: int = 60
 ) -> list[tuple[str, ...]]:
     """Repetition, variety and per-token probability of human, beam and sampled text after the same beginnings."""
-    human = [row.tolist() for row in model.rows(texts)[0]]
+    human = [row.tolist() for row in model.rows(model.longer(texts, prompt_tokens))[0]]
     prompts = [model.tokenizer.decode(row[:prompt_tokens]) for row in human]
     given = [row.tolist() for row in model.rows(prompts)[0]]
 
