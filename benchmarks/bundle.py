@@ -61,7 +61,7 @@ def main() -> None:
         model.mixture.save(folder / MIXTURE, half=True)
         if card:
             (folder / "CARD.md").write_text(card)
-    results = {key: run.json("results.json")[key] for key in ("system", "steps", "seed")}
+    results = {key: run.json("results.json")[key] for key in ("system", "steps", "best_step", "seed")}
     scores = {"test": api.evaluate(target, given.test, device="cpu")}
     (target / "results.json").write_text(json.dumps(results | {"scores": scores}, indent=2) + "\n")
     before, after = exact(given.run, texts), exact(target, texts)

@@ -239,7 +239,7 @@ def test_a_bundled_model_is_measured_but_never_written_to(tmp_path):
     (tmp_path / "lines.txt").write_text("He slept.\nShe is here.\n")
     scores = lexigraph.evaluate("books", tmp_path / "lines.txt")
     assert scores["exact"]["value"] == 1
-    assert f"steps:{Run.open('books').json('results.json')['steps']}|" in scores["signature"]
+    assert f"steps:{Run.open('books').json('results.json')['best_step']}|" in scores["signature"]
     assert {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix == ".json"} == before
     done = CliRunner().invoke(app, ["eval", "books", "--data", str(tmp_path / "lines.txt"), "--suite", "latent"])
     assert isinstance(done.exception, UsageError)

@@ -303,12 +303,11 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
         held_out = {name: shard for name, shard in shards.items() if name != "train" and len(shard.ids) > 1}
         results: dict[str, Any] = {"system": recipe.system, "steps": progress.step, "seed": recipe.train.seed}
         baseline = _baseline(recipe, shards["train"]) if held_out else None
-        results["scores"] = {
-            name: _scores(model, run, shard, progress.step, baseline) for name, shard in held_out.items()
-        }
+        best = progress.best_step or progress.step
+        results["scores"] = {name: _scores(model, run, shard, best, baseline) for name, shard in held_out.items()}
         if long:
             results["too_long_for_training"] = long
-        results |= {"best_step": progress.best_step, "seconds": round(progress.seconds, 2)}
+        results |= {"best_step": best, "seconds": round(progress.seconds, 2)}
         results["peak_memory_gb"] = round(peak_memory(world.device), 3)
         run.write("results.json", results)
         remove(run.path / "tokens")  # the text made anew from the same files gives the same tokens
@@ -381,7 +380,7 @@ def evaluate(
         )
     with tempfile.TemporaryDirectory() as temporary:
         baseline = _baseline(model.recipe, _tokenized(model, train, Path(temporary) / "train")) if train else None
-        steps = run.json("results.json")["steps"] if run.finished else _steps_so_far(run)
+        steps = _scored_step(run)
         shard = _tokenized(model, data, Path(temporary) / "test")
         scores = _scores(model, run, shard, steps, baseline)
         if int8:
@@ -408,6 +407,11 @@ def _tokenized(model: TextModel, data: str | Path, folder: Path) -> Shard:
     return corpus.shards(folder)["test"]
 
 
-def _steps_so_far(run: Run) -> int:
+def _scored_step(run: Run) -> int:
+    """The step whose weights the run folder holds: the best or, without validation, the last."""
+    if run.finished:
+        results = run.json("results.json")
+        return results.get("best_step") or results["steps"]
     newest = latest(run.checkpoints)
-    return int(newest.name.removeprefix("step-")) if newest else 0
+    state = run.json(str(newest.relative_to(run.path) / "state.json")) if newest else {"best_step": 0, "step": 0}
+    return state["best_step"] or state["step"]

@@ -51,6 +51,25 @@ def test_the_best_weights_are_kept_not_the_last(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "run" / "results.json").read_text())["best_step"] == 8
 
 
+def test_the_signature_names_the_step_whose_weights_were_scored(tmp_path, monkeypatch):
+    text = tmp_path / "text.txt"
+    text.write_text("She laughed .\n" * 3)
+
+    def steps_of(folder: str) -> set[str]:
+        results = tmp_path / folder / "results.json"
+        said = [json.loads(results.read_text())["scores"]["test"], lexigraph.api.evaluate(tmp_path / folder, text)]
+        results.unlink()  # as of a run that goes on: its checkpoint knows
+        said.append(lexigraph.api.evaluate(tmp_path / folder, text))
+        return {part for scores in said for part in scores["signature"].split("|") if part.startswith("steps:")}
+
+    train(tmp_path / "without", **{"data.split": [0.95, 0.0, 0.05]})
+    assert steps_of("without") == {"steps:12"}  # nothing says which weights are the best: the last
+    scores = iter([3.0, 1.0, 2.0])
+    monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"loss": next(scores)})
+    train(tmp_path / "with")
+    assert steps_of("with") == {"steps:8"}
+
+
 @pytest.mark.parametrize(
     ("greater", "scores", "stopped"), [(False, [3, 1, 2, 4, 0], 16), (True, [3, 1, 2, 4, 0], 12)]
 )

@@ -43,7 +43,7 @@ def bootstrap(totals: np.ndarray, counts: np.ndarray) -> tuple[float, float] | N
 
 
 def signature(model: TextModel, shard: Shard, steps: int, **more: Any) -> str:
-    """What a score depends on, in one line."""
+    """What a score depends on, in one line; `steps`: after how many of them the scored weights were kept."""
     recipe, network = model.recipe, model.network
     target, source = (
         f"{recipe.tokenizer.kind}-{len(tokenizer)}-{tokenizer.fingerprint[:8]}"

@@ -30,7 +30,7 @@ class Progress:
 
     step: int = 0
     best: float | None = None  # the best validation so far
-    best_step: int = 0
+    best_step: int = 0  # whose weights are kept: without validation, those of the latest look
     worse: int = 0  # validations since
     seconds: float = 0.0  # spent training
     scaler: dict[str, float] | None = None  # of fp16

@@ -291,6 +291,7 @@ def _validated(training: Training, validate: Validate | None) -> dict[str, float
 def _better(progress: Progress, score: float | None, settings: Train) -> bool:
     """Whether these weights are the best so far; without validation, the latest are."""
     if score is None:
+        progress.best_step = progress.step
         return True
     sign = 1 if settings.greater_is_better else -1
     if progress.best is None or sign * score > sign * progress.best:
