@@ -3,9 +3,12 @@
 import gzip
 import json
 import random
+import subprocess
+import sys
 
 import pytest
 
+from lexigraph import recipe
 from lexigraph.errors import LexigraphError
 from lexigraph.text import tally
 from lexigraph.text.check import check
@@ -203,8 +206,26 @@ def test_commands_are_given_for_the_recipes_that_there_are(write):
     )
     (command,) = check(write("c.tsv", "id1\tone text\nid2\tmore text\n")).commands
     assert """--set 'data.columns={text = "2"}'""" in command
-    for name, content in [("d.tsv", "src\ttgt\nein\ta\n"), ("e.conll", COLUMNS), ("f.txt", "ein\ta\nzwei\tb\n")]:
+    for name, content in [("d.conll", COLUMNS), ("e.txt", "ein\ta\nzwei\tb\n")]:  # none yet; a .tsv first
         assert check(write(name, content)).commands == ()
+
+
+def test_pairs_are_for_the_recipes_that_say_so(write):
+    path = write("a.tsv", "src\ttgt\nein Haus\ta house\n")
+    report = check(path)
+    columns = """--set 'data.columns={source = "src", target = "tgt"}'"""
+    how = f"--data {path} --set data.unit=pair {columns} --out runs"
+    assert f"lexigraph train transformer {how}/transformer" in report.commands
+    named = {command.split()[2] for command in report.commands}
+    assert named == {name for name in recipe.names() if recipe.read(name).data.unit == "pair"}
+    assert only(report).reason.endswith("the records are pairs: data.unit = pair.")
+    assert "No recipe trains on tags yet" in only(check(write("b.conll", COLUMNS))).reason
+
+
+def test_checking_needs_no_torch(write):
+    path = write("a.tsv", "src\ttgt\nein Haus\ta house\n")
+    code = f"import sys; from lexigraph.text.check import check; check({str(path)!r}); print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_the_built_in_corpus_is_checked_by_its_name():

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from lexigraph import recipe as recipes
 from lexigraph.text.readers import CONLL_DEFAULT, MAX_CHARS, Source, file_format, read, read_lines
 from lexigraph.text.tally import Lengths, Tally, tally_plain, tally_records
 
@@ -26,7 +27,7 @@ PEEK = 200  # rows from which the columns of a table are guessed
 LONG_LINE = 50  # words; sentences are seldom longer, paragraphs often
 FEW_WORDS = 10_000
 
-RECIPES = {"lines": ("gpt",), "stream": ("gpt", "lstm-lm")}  # kind of file → recipes that train on it
+FIRST = {"lines": ("gpt",), "stream": ("gpt", "lstm-lm")}  # kind of file → of its many recipes, those to begin with
 NEEDED = {"pairs": {"source", "target"}, "tags": {"tokens", "tags"}, "labels": {"label"}}  # kind → its columns
 KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files use; the first that fits is taken
     {"source": "source", "target": "target"},
@@ -298,7 +299,8 @@ def _guess_kind(tally: Tally, name: str, columns: Mapping[str, str], empty: int)
     kind = _kind_of(columns)
     if kind != "lines":
         fields = ", ".join(f"{ours} = field {theirs}" for ours, theirs in columns.items())
-        return kind, f"The columns are taken as {fields}: the records are {kind}. No recipe trains on {kind} yet."
+        trained = f": data.unit = {_unit(kind)}." if _recipes(kind) else f". No recipe trains on {kind} yet."
+        return kind, f"The columns are taken as {fields}: the records are {kind}{trained}"
     words, chars, records, plain = tally.words.lengths(), tally.chars.lengths(), tally.records, name == "text"
     ends = tally.sentence_ends / records
     width, alike = tally.words.seen.most_common(1)[0]
@@ -322,13 +324,26 @@ def _guess_kind(tally: Tally, name: str, columns: Mapping[str, str], empty: int)
     return "stream", f"{reason}: data.unit = stream."
 
 
+def _unit(kind: str) -> str:
+    return kind.removesuffix("s")  # data.unit, which is what one record is
+
+
+def _recipes(kind: str) -> tuple[str, ...]:
+    """The recipes for files of this kind, which is their data.unit."""
+    if kind in FIRST:
+        return FIRST[kind]
+    units = {name: recipes.source(name).tables.get("data", {}).get("unit") for name in recipes.names()}
+    return tuple(name for name, unit in units.items() if unit == _unit(kind))
+
+
 def _commands(facts: FileFacts, paths: Mapping[str, str | Path], against: str) -> tuple[str, ...]:
     """How to train on these files, by each recipe that can."""
+    if not NEEDED.get(facts.kind, set()) <= facts.columns.keys():
+        return ()  # a table in a file that does not say so by its name
     files = {"data": against} | {split: split for split in ("valid", "test") if split in paths and split != against}
     options = [f"--{option} {shlex.quote(str(paths[split]))}" for option, split in files.items()]
-    options.append(f"--set data.unit={facts.kind.removesuffix('s')}")
+    options.append(f"--set data.unit={_unit(facts.kind)}")
     if not facts.format.startswith("text"):
         columns = ", ".join(f'{ours} = "{theirs}"' for ours, theirs in facts.columns.items())
         options.append(f"--set {shlex.quote(f'data.columns={{{columns}}}')}")
-    recipes = RECIPES.get(facts.kind, ())
-    return tuple(f"lexigraph train {recipe} {' '.join(options)} --out runs/{recipe}" for recipe in recipes)
+    return tuple(f"lexigraph train {name} {' '.join(options)} --out runs/{name}" for name in _recipes(facts.kind))
