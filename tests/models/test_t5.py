@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from lexigraph.errors import LexigraphError
+from lexigraph import api
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.models import t5
 from lexigraph.nn.relative_bias import RelativeBias, bucket
 
-EOS, SENTINELS = 2, range(3, 11)
+EOS, SENTINELS = 2, range(3, 19)
 
 
-def network_of(noise: str = "spans", **more: int) -> t5.T5:
+def network_of(noise: str = "spans", sentinels: int = 8, **more: int) -> t5.T5:
     torch.manual_seed(0)
-    config = t5.Config(layers=2, heads=2, dim=16, context=40, sentinels=8, **more)  # type: ignore[arg-type]
+    config = t5.Config(layers=2, heads=2, dim=16, context=40, sentinels=sentinels, **more)  # type: ignore[arg-type]
     return t5.T5(config, t5.Objective(noise=noise, rate=0.3, mean=2.0), 60).eval()  # type: ignore[arg-type]
 
 
@@ -27,7 +30,7 @@ def prepared(network: t5.T5, tokens: list[int], seed: int) -> tuple[list[int], l
 
 @pytest.mark.parametrize("noise", ["spans", "replaced"])
 def test_sentinels_say_where_what_is_missing_belongs(noise):
-    network, tokens = network_of(noise), list(range(20, 50))
+    network, tokens = network_of(noise, sentinels=len(SENTINELS)), list(range(20, 50))
     for seed in range(10):
         source, inputs, target = prepared(network, tokens, seed)
         assert source[-1] == target[-1] == EOS
@@ -80,6 +83,40 @@ def test_buckets_of_a_hand_worked_table():
 def test_sentinels_must_fit_into_the_vocabulary():
     with pytest.raises(LexigraphError, match=r"model\.sentinels"):
         t5.T5(t5.Config(layers=1, heads=1, dim=8, sentinels=50), t5.Objective(), 40)
+
+
+@pytest.mark.parametrize("noise", ["spans", "replaced"])
+def test_fifteen_percent_of_texts_of_any_length_are_missing_by_default(noise):
+    """Raffel et al. (2020), 3.1.4 and 3.3.4: a rate of 15 %, and random spans of three tokens on average."""
+    config = t5.Config(layers=1, heads=1, dim=8)
+    network = t5.T5(config, t5.Objective(noise=noise), 1000)
+    first_word = 1 + max(network.sentinels)
+    for length in (20, 40, 100, 250, config.context - 1):
+        row, tokens, spans = np.arange(200, 200 + length), 0, 0
+        texts = 40_000 // length
+        for seed in range(texts):
+            source, target = network.spoil(row, np.random.default_rng(seed))
+            tokens += int((target >= first_word).sum())
+            spans += int((source < first_word).sum())
+        assert tokens / (texts * length) == pytest.approx(0.15, abs=0.01)
+        assert noise == "replaced" or tokens / spans == pytest.approx(3, abs=0.1)
+
+
+def test_sentinels_that_cannot_suffice_are_refused():
+    config = t5.Config(layers=1, heads=1, dim=8, context=512, sentinels=26)
+    text = {"text": [np.array([EOS, 100, 101, EOS])]}
+    # 15 % of 511 tokens are 77, in 26 spans; one sentinel more ends the target
+    with pytest.raises(UsageError, match=r"model\.sentinels = 27 .* model\.context"):
+        t5.T5(config, t5.Objective(), 1000).prepare(text)
+    t5.T5(replace(config, sentinels=27), t5.Objective(), 1000).prepare(text)
+    t5.T5(config, t5.Objective(noise="dropped"), 1000).prepare(text)  # needs none
+    t5.T5(config, t5.Objective(), 1000).prepare({"source": text["text"], "target": text["text"]})
+
+
+def test_a_run_whose_sentinels_cannot_suffice_is_refused_before_it_begins(tmp_path):
+    with pytest.raises(UsageError, match=r"model\.sentinels"):
+        api.prepare("t5", "grammar", tmp_path / "run", tiny=True, quiet=True, set={"model.context": 256})
+    assert not (tmp_path / "run").exists()
 
 
 def test_published_models_count_their_sentinels_down():

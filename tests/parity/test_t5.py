@@ -95,7 +95,8 @@ def test_their_class_reads_what_we_export(tmp_path: Path, gated: bool, tied: boo
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(1)
     activation = "gelu-tanh" if gated else "relu"
-    config = t5.Config(layers=1, decoder_layers=2, heads=2, dim=16, gated=gated, activation=activation, tied=tied)
+    more = {"gated": gated, "activation": activation, "tied": tied}
+    config = t5.Config(layers=1, decoder_layers=2, heads=2, dim=16, sentinels=16, **more)
     ours = t5.T5(config, t5.Objective(), VOCABULARY).eval()
     for weight in ours.state_dict().values():
         torch.nn.init.normal_(weight, std=0.3)

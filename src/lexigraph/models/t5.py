@@ -26,7 +26,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.encoder_decoder import EncoderDecoder
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.relative_bias import RelativeBias
@@ -53,7 +53,7 @@ class Config:
     farthest: int = 128  # from here on all distances are alike
     eps: float = 1e-6  # in norms
     start: int = 0  # the token that the decoder is given first: <pad>
-    sentinels: int = 16  # how many there are
+    sentinels: int = 100  # as published; a text of 512 tokens with 15 % missing in spans of three needs 27
     first_sentinel: int = 3
     sentinel_step: int = 1  # the next one's id; -1 in published models, which count down
 
@@ -129,6 +129,7 @@ class T5(EncoderDecoder):
         return x * self.config.dim**-0.5 if self.config.tied else x
 
     def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        self._check_sentinels()
         objective, mask = self.objective, self.config.first_sentinel
         common: dict[str, Any] = {"special": self.special, "rate": objective.rate}
         match objective.noise:
@@ -146,3 +147,19 @@ class T5(EncoderDecoder):
                 return spans.prefix_language_model(row, random)
             case _:
                 return spans.deshuffling(row, random)
+
+    def _check_sentinels(self) -> None:
+        """Refuse too few for the longest texts, of which less than `rate` would be missing."""
+        objective, longest = self.objective, self.context - 1
+        if objective.noise == "spans":
+            needed = 1 + spans.span_count(longest, rate=objective.rate, mean=objective.mean)[1]
+        elif objective.noise == "replaced":
+            needed = 1 + spans.likely_spans(longest, rate=objective.rate)
+        else:
+            return
+        if needed > len(self.sentinels):
+            raise UsageError(
+                f"{len(self.sentinels)} sentinels are too few to have {objective.rate:.0%} of the longest texts "
+                f"missing: list more in tokenizer.special and set model.sentinels = {needed} (every missing span has "
+                f"one, and one ends the target), or set a model.context of less than {self.context}."
+            )

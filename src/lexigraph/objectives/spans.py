@@ -16,14 +16,15 @@ noise is every token by its own chance of 15 % ("i.i.d."), or, in random spans, 
 round(tokens / 3) spans: noise and the rest are cut into spans at places by chance, and take turns.
 
 Rows are texts without boundaries. Ids below `special`, with <M> and the sentinels <X>, <Y>, <Z> among them, are never
-noise. One sentinel more than there are spans is needed, to end the target; where there are too few, some spans, by
-chance, are no noise after all.
+noise. One sentinel more than there are spans is needed, to end the target (`span_count`, `likely_spans`); where there
+are too few, some spans, by chance, are no noise after all.
 
 Shapes: n tokens of a row.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -118,18 +119,34 @@ def span_noise(
     """round(rate n) tokens in round(tokens / mean) spans, all such choices equally likely. The first token always
     stays; the last may be noise or not, as in the paper's example (its code ends every text with noise)."""
     places = np.flatnonzero(row >= special)
-    total = min(count(len(places), rate), len(places) - 1)
+    total, spans = span_count(len(places), rate=rate, mean=mean)
     noise = np.zeros(len(row), bool)
-    if total < 1:
+    if not spans:
         return noise
     stay = len(places) - total
-    spans = min(max(1, round(total / mean)), stay)
     lengths = np.zeros(2 * spans + 1, np.int64)
     lengths[1::2] = _segments(total, spans, random)
     lengths[0::2] = _segments(stay + 1, spans + 1, random)
     lengths[-1] -= 1  # so that the last stretch may be empty
     noise[places] = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
     return noise
+
+
+def span_count(tokens: int, *, rate: float = 0.15, mean: float = 3.0) -> tuple[int, int]:
+    """How many of so many tokens are noise in random spans, and how many spans that is.
+
+    >>> span_count(512)
+    (77, 26)
+    """
+    total = min(count(tokens, rate), tokens - 1)
+    return (total, min(max(1, round(total / mean)), tokens - total)) if total > 0 else (0, 0)
+
+
+def likely_spans(tokens: int, *, rate: float = 0.15) -> int:
+    """How many spans the noise of single tokens seldom exceeds: their mean number and two standard deviations (a
+    number of rare events varies by no more than the root of its mean)."""
+    mean = rate + (tokens - 1) * rate * (1 - rate)
+    return math.ceil(mean + 2 * math.sqrt(mean))
 
 
 def _segments(total: int, parts: int, random: np.random.Generator) -> np.ndarray:
