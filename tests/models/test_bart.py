@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, groupby, permutations
+from itertools import groupby, permutations
 
 import numpy as np
 import pytest
@@ -11,6 +11,9 @@ import torch
 from lexigraph import api
 from lexigraph.errors import LexigraphError
 from lexigraph.models import bart
+from lexigraph.objectives.hidden import Words
+from lexigraph.run import Run
+from lexigraph.training.distribution import World
 
 EOS, MASK = 2, 3
 
@@ -46,17 +49,53 @@ def test_a_text_is_spoilt_alike_in_any_company_but_otherwise_in_each_epoch():
     assert len({str(source) for source in epochs}) == 5
 
 
-def test_units_inside_a_window_of_a_stream_change_places():
+def test_sentences_change_places_within_their_document():
+    """Lewis et al. (2020): a document is divided into sentences by its full stops, and these are shuffled."""
     network = network_of(bart.Objective(noise="masking", rate=0.0))  # one token is hidden in any case
-    units = ([10, 11, EOS], [20, 21, 22, EOS], [30, 31, EOS])
-    row = np.array([EOS, *chain(*units), 5])
+    stop = 5
+    network.words = Words(np.ones(60, bool), np.arange(60) == stop, 4)
+    first = [10, 11, stop, 20, 21, 22, stop, stop, 30, 31, stop]  # two stops in a row end one sentence
+    second = [40, stop, 50, 51]  # its end is in the next window
+    row = np.array([EOS, *first, EOS, *second, 7])
     orders = set()
-    for seed in range(40):
+    for seed in range(200):
         batch = network.prepare({"text": [row], "seeds": np.array([seed])})
-        assert batch["targets"][0].tolist() == [*chain(*units), EOS]
-        seen = [token // 10 for token in batch["source"][0].tolist() if token > MASK]
-        orders.add(tuple(unit for unit, _ in groupby(seen)))
-    assert orders == set(permutations((1, 2, 3)))
+        assert batch["targets"][0].tolist() == [*first, EOS, *second, EOS]
+        source = batch["source"][0].tolist()
+        assert source[len(first)] == EOS  # between documents
+        seen = [token // 10 for token in source if token > 7]
+        orders.add(tuple(sentence for sentence, _ in groupby(seen)))
+    # one token is hidden, which may be all that a sentence of one word has
+    assert {order for order in orders if len(order) == 5} == {
+        (*one, *other) for one in permutations((1, 2, 3)) for other in permutations((4, 5))
+    }
+
+
+@pytest.mark.parametrize("documents", ["none", "blank"])
+def test_sentences_of_a_stream_change_places(tmp_path, documents):
+    words = ["dogs", "owls", "cats", "boys", "girls", "sang", "ran", "slept", "swam", "ate"]
+    lines = [f"{first} {second} ." for first in words for second in words]
+    text = "\n\n".join("\n".join(lines[n::20]) for n in range(20))  # documents of five lines
+    (tmp_path / "text.txt").write_text(text)
+    changes = {
+        "data.unit": "stream", "data.documents": documents, "tokenizer.kind": "word", "train.batch_tokens": 64,
+        "objective.noise": "masking", "objective.rate": 0.01, "model.context": 32,
+    }  # fmt: skip
+    folder = api.prepare("bart", tmp_path / "text.txt", tmp_path / "run", tiny=True, quiet=True, set=changes)
+    training, _ = api.training_of(Run.open(folder), World(torch.device("cpu")))
+    batch = training.network.prepare(training.fetch(training.plan.batch(0)))
+    moved = (batch["source"] != batch["targets"]) & (batch["source"] != MASK)
+    assert moved.any(1).all()  # in every window, beside the masked token
+    assert not (moved & (batch["targets"] == EOS)).any()  # but for what stands between documents
+
+
+def test_a_text_of_one_sentence_keeps_its_order():
+    network = network_of(bart.Objective(noise="masking", rate=0.0))
+    network.words = Words(np.ones(60, bool), np.arange(60) == 5, 4)
+    tokens = [10, 11, 12, 5]
+    for seed in range(20):
+        source = network.prepare({"text": [row_of(tokens)], "seeds": np.array([seed])})["source"][0].tolist()
+        assert sum(token != right for token, right in zip(source, tokens, strict=False)) == 1
 
 
 @pytest.mark.parametrize("noise", ["infilling", "masking", "deletion", "rotation"])

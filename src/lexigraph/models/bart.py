@@ -4,8 +4,10 @@
     post-norm layers, exact GELU; p(next) = softmax(x Eᵀ + b)
 
 From plain text (data.unit = "line" or "stream") it learns to write what it reads spoilt (objectives/denoising.py):
-spans of tokens behind one <mask> each, and the units of a stream in another order. From pairs (data.unit = "pair") it
-learns to translate, best from a run that has seen plain text (--from RUN).
+spans of tokens behind one <mask> each, and the sentences of a document in another order. A sentence ends with a full
+stop, ! or ?, or with its line; a document is a line, or what stands between boundaries in a window of a stream. Where
+every line is one sentence, only a stream has anything to permute. From pairs (data.unit = "pair") it learns to
+translate, best from a run that has seen plain text (--from RUN).
 
 The recipe's first special token (tokenizer.special) is the mask. A source is read as s_1 … s_m <eos>; a target is fed
 as <eos> t_1 … t_n and must become t_1 … t_n <eos>.
@@ -17,11 +19,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -29,6 +31,10 @@ from lexigraph.nn.encoder_decoder import END, EncoderDecoder
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import denoising
+from lexigraph.objectives.hidden import Words
+
+if TYPE_CHECKING:
+    from lexigraph.text.tokenizer import Tokenizer
 
 SPECIAL = 3  # ids below are never spoilt
 
@@ -56,7 +62,7 @@ class Objective:
     noise: Literal["infilling", "masking", "deletion", "rotation"] = "infilling"  # how a plain text is spoilt
     rate: float = 0.3  # the share of its tokens that are hidden or deleted
     mean: float = 3.0  # length of a hidden span, 0 included
-    permute: bool = True  # what stands between boundaries inside a text, before all else
+    permute: bool = True  # the sentences of a document, before all else; idle where a text is one sentence
     label_smoothing: float = 0.1
 
 
@@ -85,6 +91,7 @@ class BART(EncoderDecoder):
         self.config, self.objective = config, objective
         self.places, self.decoder_places = (nn.Embedding(config.context, config.dim) for _ in range(2))
         self.norm_embedding, self.norm_decoder_embedding = reading.make_norm(), writing.make_norm()
+        self.words: Words | None = None
         self.register_buffer("bias", torch.zeros(vocabulary))
         self.apply(_initialise)
 
@@ -103,9 +110,25 @@ class BART(EncoderDecoder):
         x = norm(x + places.weight[time : time + ids.shape[1]])
         return F.dropout(x, self.config.dropout, self.training)
 
+    def learn_vocabulary(self, tokenizer: Tokenizer) -> None:
+        """Learn from the tokenizer where sentences end, too."""
+        super().learn_vocabulary(tokenizer)
+        self.words = Words.of(tokenizer, self.config.mask)
+
+    def _sentences(self, row: np.ndarray) -> tuple[Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+        """Where sentences end (of several stops in a row, with the last), and each token's document; a boundary
+        between documents counts as one of its own, so that it stays where it is."""
+        boundaries = row == self.end
+        stops = np.zeros(len(row), bool) if self.words is None else self.words.stops[row]
+        stops[:-1] &= ~stops[1:]
+        return stops, 2 * np.cumsum(boundaries) - boundaries
+
     def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         objective, mask = self.objective, self.config.mask
-        source = denoising.sentence_permutation(row, random, ends=row == self.end) if objective.permute else row
+        source = row
+        if objective.permute:
+            ends, documents = self._sentences(row)
+            source = denoising.sentence_permutation(row, random, ends=ends, documents=documents)
         if objective.noise == "infilling":
             source = denoising.text_infilling(
                 source, random, mask=mask, special=SPECIAL, rate=objective.rate, mean=objective.mean

@@ -45,9 +45,20 @@ def text_infilling(
     return infilled(row, hidden, starts, mask)
 
 
-def sentence_permutation(row: Row, random: np.random.Generator, *, ends: Bool[np.ndarray, " n"]) -> Row:
-    """The sentences in an order by chance; `ends` says which tokens are the last of a sentence."""
-    return permuted(row, ends, random.permutation(int(ends[:-1].sum()) + 1))
+def sentence_permutation(
+    row: Row,
+    random: np.random.Generator,
+    *,
+    ends: Bool[np.ndarray, " n"],
+    documents: Int[np.ndarray, " n"] | None = None,
+) -> Row:
+    """The sentences of each document in an order by chance; `ends` says which tokens are the last of a sentence,
+    `documents` the number of each token's document, in rising order (None: all are of one)."""
+    documents = np.zeros(len(row), np.int64) if documents is None else documents
+    starts = sentence_starts(ends, documents)
+    within = documents[starts]
+    order = np.lexsort((random.permutation(len(within)), within))
+    return permuted(row, np.append(starts[1:], True)[: len(row)], order)
 
 
 def document_rotation(row: Row, random: np.random.Generator) -> Row:
@@ -82,6 +93,13 @@ def infilling_spans(
     starts = gap[order] + np.cumsum(lengths) - lengths
     hidden[places[runs(starts, lengths)]] = True
     return hidden, np.append(places, len(row))[starts]
+
+
+def sentence_starts(ends: Bool[np.ndarray, " n"], documents: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+    """Which tokens are the first of a sentence: those after the end of one, or of a document."""
+    starts = np.ones(len(ends), bool)
+    starts[1:] = ends[:-1] | (documents[1:] != documents[:-1])
+    return starts
 
 
 # ---- what is made of it --------------------------------------------------------------------------------------
