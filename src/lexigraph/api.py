@@ -289,8 +289,8 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     training, shards = training_of(run, world)
     reporter.total = training.steps
     reporter.say(_overview(recipe, training, len(shards["train"].counts)))
-    if long := _too_long(training.network, shards["train"]):
-        reporter.say(f"{long:,} pairs are longer than model.context = {training.network.context} and are left out.")
+    if long := shards["train"].too_long(training.network.context) if _whole(recipe) else 0:
+        reporter.say(_left_out(long, shards["train"], training.network.context))
     if "valid" not in shards:
         reporter.say("There is no validation text: the last weights are kept, not the best.")
     validate = _validator(recipe, shards.get("valid"), world.device)
@@ -318,9 +318,13 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     return model
 
 
-def _too_long(network: Any, shard: Shard) -> int:
-    """How many pairs do not fit into the model."""
-    return len(shard.offsets) // 2 - len(shard.pairs(network.context)[0]) if shard.paired else 0
+def _left_out(long: int, shard: Shard, context: int) -> str:
+    """How much of the training text the model will never see."""
+    unit = "pairs" if shard.paired else "lines"
+    return (
+        f"{long:,} of {shard.examples:,} {unit} are longer than the model's {context} tokens and are left out: "
+        "a larger model.context would hold them."
+    )
 
 
 def _mixture(model: TextModel, shard: Shard) -> Mixture:

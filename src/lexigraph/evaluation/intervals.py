@@ -27,6 +27,11 @@ def interval(values: list[float]) -> dict[str, Any]:
     return {"value": value, "interval": ends}
 
 
+def left_out(scores: dict[str, Any]) -> str:
+    """The end of a headline: how many texts the scores say nothing about."""
+    return f"; {scores['too_long']:,} too long for the model and not scored" if scores.get("too_long") else ""
+
+
 def bootstrap(totals: np.ndarray, counts: np.ndarray) -> tuple[float, float] | None:
     """A 95 % interval of Σ totals / Σ counts over resampled rows; None if there are too few of them."""
     random = np.random.default_rng(0)

@@ -5,6 +5,7 @@ nll        - log p of the true token, nats per token
 accuracy   the share of tokens that are the most probable one
 exact      the share of sentences that one greedy pass writes back, character for character
 bleu       sacreBLEU of those against the sentences
+too_long   how many sentences the model cannot hold: they are in none of these scores
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 
 from lexigraph.errors import LexigraphError
-from lexigraph.evaluation.intervals import metric, signature
+from lexigraph.evaluation.intervals import left_out, metric, signature
 from lexigraph.objectives.next_token import IGNORE, smoothed_kl
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Buckets
@@ -81,7 +82,7 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, bas
     wanted = model.tokenizer.decode_batch(contents)
     written = [found[0].text for found in model.hypotheses(model.space.encode(contents))]
     result |= sentence_scores(written, wanted)
-    result["too_long"] = len(shard.offsets) - 1 - len(starts)
+    result["too_long"] = shard.too_long(model.network.context)
     result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model
     result["tokens"], result["sentences"] = int(tokens.sum()), len(wanted)
     result["signature"] = signature(model, shard, steps, decoding="greedy")
@@ -103,8 +104,9 @@ def sentence_scores(written: list[str], wanted: list[str]) -> dict[str, Any]:
 
 def headline(scores: dict[str, Any]) -> str:
     """The scores in one line."""
-    return (
+    line = (
         f"KL {scores['kl']['value']:.4f} and NLL {scores['nll']['value']:.4f} nats per token, "
         f"{scores['accuracy']['value']:.2%} of tokens, {scores['exact']['value']:.2%} of {scores['sentences']:,} "
         f"sentences exact, BLEU {scores['bleu']['value']:.1f}"
     )
+    return line + left_out(scores)

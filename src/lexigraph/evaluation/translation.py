@@ -5,8 +5,9 @@ loss       KL(smoothed target || p), nats per token; without smoothing the NLL
 accuracy   the share of tokens that are the most probable one
 bleu       sacreBLEU (13a) of what beam search writes, against the targets
 chrf       chrF2 of the same: characters, which do not mind how words are cut
+too_long   how many lines or pairs the model cannot hold: they are in none of these scores
 
-The last two are measured where sources and targets are given. Where a system learns from plain text, which it spoils
+BLEU and chrF are measured where sources and targets are given. Where a system learns from plain text, which it spoils
 itself, every text is spoilt in the same way each time (objectives/chance.py), and the others are measured on that.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 
 from lexigraph.errors import LexigraphError
-from lexigraph.evaluation.intervals import metric, signature
+from lexigraph.evaluation.intervals import left_out, metric, signature
 from lexigraph.evaluation.language import plan_for
 from lexigraph.objectives.next_token import IGNORE, SLICE, smoothed_kl
 from lexigraph.recipe import Recipe
@@ -91,8 +92,10 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, bas
         found = model.translations(sources, beam=BEAM, alpha=ALPHA)
         written = model.tokenizer.decode_batch([best[0].tokens for best in found])
         result |= corpus_scores(written, model.tokenizer.decode_batch(targets))
-        result |= {"sentences": len(written), "too_long": len(shard.offsets) // 2 - len(starts)}
+        result |= {"sentences": len(written)}
         decoding = f"beam-{BEAM}-alpha-{ALPHA}"
+    if model.recipe.data.unit != "stream":
+        result["too_long"] = shard.too_long(model.network.context)
     result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model
     result["tokens"] = int(tokens.sum())
     result["signature"] = signature(model, shard, steps, **({"decoding": decoding} if decoding else {}))
@@ -118,8 +121,9 @@ def headline(scores: dict[str, Any]) -> str:
     """The scores in one line."""
     line = f"NLL {scores['nll']['value']:.4f} nats per token, {scores['accuracy']['value']:.2%} of tokens"
     if "bleu" not in scores:
-        return line
-    return (
-        f"{line}; BLEU {scores['bleu']['value']:.2f}, chrF {scores['chrf']['value']:.2f}, "
+        return line + left_out(scores)
+    line += (
+        f"; BLEU {scores['bleu']['value']:.2f}, chrF {scores['chrf']['value']:.2f}, "
         f"{scores['exact']['value']:.2%} of {scores['sentences']:,} targets exact"
     )
+    return line + left_out(scores)

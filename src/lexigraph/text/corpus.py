@@ -359,6 +359,16 @@ class Shard:
         fitting = (lengths > 1) & (lengths <= longest)
         return starts[fitting], lengths[fitting]
 
+    @property
+    def examples(self) -> int:
+        """How many units there are, or pairs."""
+        return (len(self.offsets) - 1) // (2 if self.paired else 1)
+
+    def too_long(self, longest: int) -> int:
+        """How many units, or pairs by their longer side, do not fit into `longest` tokens, their end included."""
+        _, lengths = self.spans(0)
+        return int(((lengths.reshape(-1, 2).max(1) if self.paired else lengths) > longest).sum())
+
     def contents(self, starts: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
         """The tokens of units without their boundaries."""
         return [self.ids[a + 1 : a + n] for a, n in zip(starts.tolist(), lengths.tolist(), strict=True)]
