@@ -269,6 +269,11 @@ def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
     shards = corpus.shards(run.path / "tokens")
     if "train" not in shards:
         raise LexigraphError(f"The run folder {run.path} is incomplete: its tokens are missing.")
+    if any(shard.texts is None for name, shard in shards.items() if name != "train"):
+        raise LexigraphError(
+            f"{run.path} was begun by an older Lexigraph, which did not keep the held-out text that scores are taken "
+            "against: train it anew in another folder."
+        )
     seed_everything(settings.seed, 0, settings.deterministic)  # the same first weights in every process
     network = build(recipe, *tokenizers)
     if (run.path / START).exists():
@@ -383,9 +388,9 @@ def evaluate(
             f"{data} is what {folder} was trained on: the scores say little about other text.", stacklevel=2
         )
     with tempfile.TemporaryDirectory() as temporary:
-        baseline = _baseline(model.recipe, _tokenized(model, train, Path(temporary) / "train")) if train else None
+        baseline = _baseline(model.recipe, _tokenized(model, train, Path(temporary), "train")) if train else None
         steps = _scored_step(run)
-        shard = _tokenized(model, data, Path(temporary) / "test")
+        shard = _tokenized(model, data, Path(temporary), "test")
         scores = _scores(model, run, shard, steps, baseline)
         if int8:
             scores["int8"] = _scores(model.quantise(), run, shard, steps)
@@ -399,16 +404,17 @@ def evaluate(
     return scores
 
 
-def _tokenized(model: TextModel, data: str | Path, folder: Path) -> Shard:
+def _tokenized(model: TextModel, data: str | Path, temporary: Path, split: str) -> Shard:
     """A file as the model reads text, in a temporary folder."""
+    folder = temporary / split
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
     tokenizer, source_tokenizer = model.tokenizer, model.source_tokenizer
     tidy = corpus.trained_cleaner(source, tokenizer, source_tokenizer)
     source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `tidy`
-    pieces = (dataclasses.replace(piece, split="test") for piece in corpus.pieces(source, tidy))
+    pieces = (dataclasses.replace(piece, split=split) for piece in corpus.pieces(source, tidy))
     paired = source.unit == "pair"
-    corpus.write_shards(pieces, tokenizer, folder, "test", paired=paired, source_tokenizer=source_tokenizer)
-    return corpus.shards(folder)["test"]
+    corpus.write_shards(pieces, tokenizer, folder, split, paired=paired, source_tokenizer=source_tokenizer)
+    return corpus.shards(folder)[split]
 
 
 def _scored_step(run: Run) -> int:

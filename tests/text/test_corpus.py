@@ -364,6 +364,16 @@ def test_bytes_of_lines_are_the_size_of_the_file(write, tmp_path, letters):
     assert shards(tmp_path / "tokens")["train"].bytes == len(text.encode())
 
 
+def test_held_out_text_is_kept_letter_for_letter_and_training_text_is_not(tmp_path, letters):
+    parts = [("test", "Äb  c", True), ("train", "ab", True), ("test", "d\n", False), ("test", "🙂", True)]
+    write_shards((Piece(*part) for part in parts), letters, tmp_path / "tokens")
+    loaded = shards(tmp_path / "tokens")
+    test = loaded["test"]
+    assert test.raw(np.array([1, 0])) == ["d\n🙂", "Äb  c"]
+    assert test.raw(test.units(test.offsets[:-1])) == ["Äb  c", "d\n🙂"]
+    assert "held-out" in refusal(lambda: loaded["train"].raw(np.array([0])))
+
+
 def test_small_vocabularies_take_two_bytes_a_token(tmp_path, letters):
     assert made(tmp_path, letters, ("abc", True)).ids.dtype == np.uint16
 

@@ -47,6 +47,11 @@ def bootstrap(totals: np.ndarray, counts: np.ndarray) -> tuple[float, float] | N
     return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
 
 
+def reference(model: TextModel) -> str:
+    """What texts are compared with: those of the file, or those that the recipe's cleaning makes of them."""
+    return "cleaned" if model.recipe.data.clean or model.recipe.data.rare else "raw"
+
+
 def signature(model: TextModel, shard: Shard, steps: int, **more: Any) -> str:
     """What a score depends on, in one line; `steps`: after how many of them the scored weights were kept."""
     recipe, network = model.recipe, model.network

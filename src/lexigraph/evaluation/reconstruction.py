@@ -4,7 +4,8 @@ kl         KL(smoothed target || p), nats per token, each token predicted from t
 nll        - log p of the true token, nats per token
 accuracy   the share of tokens that are the most probable one
 exact      the share of sentences that one greedy pass writes back, character for character
-bleu       sacreBLEU of those against the sentences
+bleu       sacreBLEU of those against the sentences; both as they were given (reference:raw) or cleaned by the recipe
+           (reference:cleaned), never through the tokenizer
 too_long   how many sentences the model cannot hold: they are in none of these scores
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 
 from lexigraph.errors import LexigraphError
-from lexigraph.evaluation.intervals import left_out, metric, signature
+from lexigraph.evaluation.intervals import left_out, metric, reference, signature
 from lexigraph.objectives.next_token import IGNORE, smoothed_kl
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Buckets
@@ -79,13 +80,13 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, bas
     starts, lengths = shard.sentences(model.network.context)
     first = slice(model.recipe.eval.sentences)
     contents = shard.contents(starts[first], lengths[first])
-    wanted = model.tokenizer.decode_batch(contents)
+    wanted = shard.raw(shard.units(starts[first]))
     written = [found[0].text for found in model.hypotheses(model.space.encode(contents))]
     result |= sentence_scores(written, wanted)
     result["too_long"] = shard.too_long(model.network.context)
     result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model
     result["tokens"], result["sentences"] = int(tokens.sum()), len(wanted)
-    result["signature"] = signature(model, shard, steps, decoding="greedy")
+    result["signature"] = signature(model, shard, steps, decoding="greedy", reference=reference(model))
     return result
 
 

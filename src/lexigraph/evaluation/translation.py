@@ -3,7 +3,8 @@
 nll        - log p of the true token, nats per token, each predicted from the true ones before it
 loss       KL(smoothed target || p), nats per token; without smoothing the NLL
 accuracy   the share of tokens that are the most probable one
-bleu       sacreBLEU (13a) of what beam search writes, against the targets
+bleu       sacreBLEU (13a) of what beam search writes, against the targets as they were given (reference:raw) or cleaned by the
+           recipe (reference:cleaned), never through the tokenizer
 chrf       chrF2 of the same: characters, which do not mind how words are cut
 too_long   how many lines or pairs the model cannot hold: they are in none of these scores
 
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 
 from lexigraph.errors import LexigraphError
-from lexigraph.evaluation.intervals import left_out, metric, signature
+from lexigraph.evaluation.intervals import left_out, metric, reference, signature
 from lexigraph.evaluation.language import plan_for
 from lexigraph.objectives.next_token import IGNORE, SLICE, smoothed_kl
 from lexigraph.recipe import Recipe
@@ -83,22 +84,21 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, bas
     rows = row_scores(model.network, shard, model.recipe, model.device)
     tokens = rows["tokens"]
     result: dict[str, Any] = {"nll": metric(rows["nll"], tokens), "accuracy": metric(rows["right"], tokens)}
-    decoding = ""
+    more = {}
     if shard.paired and model.recipe.eval.sentences:
         starts, lengths = shard.pairs(model.network.context)
         first = slice(model.recipe.eval.sentences)
         columns = shard.columns(Spans(starts[first], lengths[first]))
-        sources, targets = ([row[1:-1] for row in columns[side]] for side in ("source", "target"))
-        found = model.translations(sources, beam=BEAM, alpha=ALPHA)
+        found = model.translations([row[1:-1] for row in columns["source"]], beam=BEAM, alpha=ALPHA)
         written = model.tokenizer.decode_batch([best[0].tokens for best in found])
-        result |= corpus_scores(written, model.tokenizer.decode_batch(targets))
-        result |= {"sentences": len(written)}
-        decoding = f"beam-{BEAM}-alpha-{ALPHA}"
+        result |= corpus_scores(written, shard.raw(shard.units(starts[first]) + 1))  # a target follows its source
+        result["sentences"] = len(written)
+        more = {"decoding": f"beam-{BEAM}-alpha-{ALPHA}", "reference": reference(model)}
     if model.recipe.data.unit != "stream":
         result["too_long"] = shard.too_long(model.network.context)
     result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model
     result["tokens"] = int(tokens.sum())
-    result["signature"] = signature(model, shard, steps, **({"decoding": decoding} if decoding else {}))
+    result["signature"] = signature(model, shard, steps, **more)
     return result
 
 

@@ -9,7 +9,7 @@ A shard is one array of token ids, every unit between boundaries, and the place 
 
 so that unit i with both its boundaries is `ids[offsets[i] : offsets[i + 1] + 1]`, and the whole is a stream. Of a
 corpus of pairs, units 2 i and 2 i + 1 are a source and its target; each side may have a tokenizer of its own, and
-then the same id means one piece in a source and another one in a target.
+then the same id means one piece in a source and another one in a target. Held-out splits keep their text (raw.py).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import clean, readers
 from lexigraph.text.batches import Spans
+from lexigraph.text.raw import RawText, RawWriter
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -321,6 +322,7 @@ class Shard:
     bytes: int  # of UTF-8 text, boundaries counted as one byte each: what bits per byte divides by
     counts: np.ndarray  # how often each id occurs; of pairs, in targets: ids of sources may mean other tokens
     paired: bool = False  # units are sources and targets by turns
+    texts: RawText | None = None  # of a held-out split
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Shard:
@@ -328,7 +330,7 @@ class Shard:
         ids = np.memmap(folder / f"{name}.ids", facts["dtype"], "r")
         counts = np.load(folder / f"{name}.counts.npy", allow_pickle=False)
         offsets = np.memmap(folder / f"{name}.offsets", np.int64, "r")
-        return cls(ids, offsets, facts["bytes"], counts, facts.get("paired", False))
+        return cls(ids, offsets, facts["bytes"], counts, facts.get("paired", False), RawText.load(folder, name))
 
     def take(self, spans: Spans) -> list[np.ndarray]:
         """The tokens of each span, and the one after them."""
@@ -339,12 +341,22 @@ class Shard:
         """The tokens of each span as the columns that networks read: a text, or a source and its target."""
         if not self.paired:
             return {"text": self.take(spans)}
-        units = np.searchsorted(self.offsets, spans.starts)
+        units = self.units(spans.starts)
         bounds = [self.offsets[units + n].tolist() for n in range(3)]
         return {
             "source": [self.ids[a : b + 1] for a, b in zip(bounds[0], bounds[1], strict=True)],
             "target": [self.ids[a : b + 1] for a, b in zip(bounds[1], bounds[2], strict=True)],
         }
+
+    def units(self, starts: np.ndarray) -> np.ndarray:
+        """The numbers of the units that begin at these tokens."""
+        return np.searchsorted(self.offsets, starts)
+
+    def raw(self, units: np.ndarray) -> list[str]:
+        """The text of units of a held-out split, cleaned as the recipe says and never tokenized."""
+        if self.texts is None:
+            raise LexigraphError("Only held-out text is kept beside its tokens, and this is none.")
+        return self.texts.take(units.tolist())
 
     def pairs(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts of the pairs whose sides fit into `longest` tokens, ends included, and the lengths of their longer
@@ -404,6 +416,7 @@ class _Writer:
         self.ids = (folder / f"{name}.ids").open("wb")
         self.offsets = (folder / f"{name}.offsets").open("wb")
         self.length = self.bytes = 0
+        self.raw = RawWriter(folder, name) if name != "train" else None  # nothing is compared with that
         self.counts = np.zeros(len(tokenizer), np.int64)
         self.waiting: list[np.ndarray] = []  # ids and
         self.boundaries: list[int] = []  # boundaries since the last flush
@@ -419,7 +432,10 @@ class _Writer:
     def add(self, ids: np.ndarray, text: str, last: bool) -> None:
         self.waiting.append(ids)
         self.length += len(ids)
-        self.bytes += len(text.encode(errors="surrogatepass")) + last
+        utf8 = text.encode(errors="surrogatepass")
+        self.bytes += len(utf8) + last
+        if self.raw:
+            self.raw.add(utf8, last)
         if last:
             self._boundary()
         if self.paired and self.units % 2:
@@ -439,6 +455,8 @@ class _Writer:
         self.flush()
         self.ids.close()
         self.offsets.close()
+        if self.raw:
+            self.raw.close()
         np.save(self.folder / f"{self.name}.counts.npy", self.counts)
         facts = {"dtype": self.dtype.name, "bytes": self.bytes, "paired": self.paired}
         (self.folder / f"{self.name}.json").write_text(json.dumps(facts))

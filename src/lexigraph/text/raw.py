@@ -1,0 +1,60 @@
+"""The text of held-out units beside their tokens: what a score compares with.
+
+    test.raw            the UTF-8 of all units, one after another
+    test.raw_offsets    where each begins, and where the last ends (int64)
+
+A tokenizer may lose letter case, white space or words that it does not know, so that what comes back through it
+flatters a model. Both files are mapped, not loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class RawText:
+    """The units of a split as text, mapped from the disk."""
+
+    utf8: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def load(cls, folder: Path, name: str) -> RawText | None:
+        """None if the split has none: it is the training text, or older than this file."""
+        if not (folder / f"{name}.raw_offsets").exists():
+            return None
+        offsets = np.memmap(folder / f"{name}.raw_offsets", np.int64, "r")
+        return cls(np.memmap(folder / f"{name}.raw", np.uint8, "r"), offsets)
+
+    def take(self, units: Iterable[int]) -> list[str]:
+        """The text of these units."""
+        bounds = ((int(self.offsets[unit]), int(self.offsets[unit + 1])) for unit in units)
+        return [self.utf8[begin:end].tobytes().decode(errors="surrogatepass") for begin, end in bounds]
+
+
+class RawWriter:
+    """Appends text to a split, unit by unit."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.utf8 = (folder / f"{name}.raw").open("wb")
+        self.offsets = (folder / f"{name}.raw_offsets").open("wb")
+        self.length = 0
+        self._boundary()
+
+    def _boundary(self) -> None:
+        self.offsets.write(np.int64(self.length).tobytes())
+
+    def add(self, utf8: bytes, last: bool) -> None:
+        """A part of a unit; `last` ends it."""
+        self.length += self.utf8.write(utf8)
+        if last:
+            self._boundary()
+
+    def close(self) -> None:
+        self.utf8.close()
+        self.offsets.close()
