@@ -7,65 +7,99 @@ exact      the share of sentences that one greedy pass writes back, character fo
 bleu       sacreBLEU of those against the sentences; both as they were given (reference:raw) or cleaned by the recipe
            (reference:cleaned), never through the tokenizer
 too_long   how many sentences the model cannot hold: they are in none of these scores
+
+These are given the vector that `encode` gives: of a variational model, the mean z. It has further scores, in nats per
+token, with one z sampled for each sentence by a seed that follows from what the sentence says:
+
+sampled_kl, sampled_nll, sampled_accuracy   the same, given the sampled z
+posterior_kl    KL(q(z | sentence) || N(0, 1)), a sentence's divided by its tokens as in training, but always at
+                weight 1: neither `anneal` nor `kl_weight` nor `free_bits` changes what is measured
+negative_elbo   sampled_nll + posterior_kl: in expectation an upper bound of - log p(sentence)
+loss            sampled_kl + posterior_kl: the same for smoothed targets; the best weights are chosen by it
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.intervals import left_out, metric, reference, signature
+from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE, smoothed_kl
+from lexigraph.objectives.posterior import drawn
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Buckets
 from lexigraph.text.corpus import Shard
 from lexigraph.textmodel import TextModel
 
-METRICS = ("loss", "nll", "accuracy")  # what `train.metric` may name; loss is the KL
+METRICS = ("loss", "nll", "accuracy")  # what `train.metric` may name; loss is the KL, of a variational model as above
+POSTERIOR = 5  # stream of chance (objectives/chance.py)
 
 
 @torch.no_grad()
 def row_scores(
     network: Any, shard: Shard, recipe: Recipe, device: torch.device, limit: int = 0
 ) -> dict[str, np.ndarray]:
-    """KL, NLL, right tokens and tokens of every sentence, up to about `limit` tokens."""
+    """KL, NLL, right tokens and tokens of every sentence, up to about `limit` tokens.
+
+    Of a variational model also its posterior's KL, and what a sampled z gives (`sampled_kl` and so on).
+    """
     starts, lengths = shard.sentences(network.context)
     if not len(starts):
         raise LexigraphError(f"No sentence of this text fits into the model's {network.context} tokens.")
     units = max(1, int(np.searchsorted(starts, limit))) if limit else len(starts)
     plan = Buckets(starts[:units], lengths[:units], recipe.eval.batch_tokens, 0)
-    rows: dict[str, list[np.ndarray]] = {name: [] for name in ("kl", "nll", "right", "tokens")}
+    smoothing = getattr(recipe.objective, "label_smoothing", 0.0)
+    rows: dict[str, list[np.ndarray]] = defaultdict(list)
     for step in range(plan.epoch_steps):
-        spans = plan.batch(step)
-        batch = network.prepare({"text": shard.take(spans)}).to(device)
-        targets = batch["targets"]
+        texts = shard.take(plan.batch(step))
+        batch = network.prepare({"text": texts}).to(device)
+        inputs, targets = batch["inputs"], batch["targets"]
         count = (targets != IGNORE).sum(1)
-        log_p = network(batch["inputs"], count).float().log_softmax(2)
-        valid, right = targets != IGNORE, targets.clamp(min=0)
-        nll = -log_p.gather(2, right.unsqueeze(2)).squeeze(2)
-        smoothing = getattr(recipe.objective, "label_smoothing", 0.0)
-        kl = nll
-        if smoothing:
-            kl = smoothed_kl(log_p.flatten(0, 1), right.view(-1, 1), smoothing, network.pad).view_as(nll)
-        found = {"kl": kl, "nll": nll, "right": (log_p.argmax(2) == right).float()}
-        for name, values in found.items():
-            rows[name].append((values * valid).sum(1).cpu().double().numpy())
-        rows["tokens"].append(count.cpu().double().numpy())
+        found = _sums(network(inputs, count), targets, smoothing, network.pad) | {"tokens": count}
+        if getattr(recipe.objective, "variational", False):
+            seeds = torch.as_tensor(chance.seeds_of_content(texts), device=device)
+            noise = chance.gaussian(seeds, network.latent, POSTERIOR)
+            mean, log_variance = network.posterior(targets.clamp(min=0), count)
+            z, divergence = drawn(mean, log_variance, noise)
+            sampled = _sums(network.logits(z, inputs), targets, smoothing, network.pad)
+            found |= {f"sampled_{name}": sums for name, sums in sampled.items()}
+            found["posterior_kl"] = divergence.sum(1)
+        for name, sums in found.items():
+            rows[name].append(sums.cpu().double().numpy())
     return {name: np.concatenate(parts) for name, parts in rows.items()}
+
+
+def _sums(
+    logits: Float[Tensor, "B T V"], targets: Int[Tensor, "B T"], smoothing: float, pad: int
+) -> dict[str, Float[Tensor, " B"]]:
+    """KL, NLL and right tokens of each row, not yet divided."""
+    log_p = logits.float().log_softmax(2)
+    valid, right = targets != IGNORE, targets.clamp(min=0)
+    nll = -log_p.gather(2, right.unsqueeze(2)).squeeze(2)
+    kl = nll
+    if smoothing:
+        kl = smoothed_kl(log_p.flatten(0, 1), right.view(-1, 1), smoothing, pad).view_as(nll)
+    found = {"kl": kl, "nll": nll, "right": (log_p.argmax(2) == right).float()}
+    return {name: (values * valid).sum(1) for name, values in found.items()}
 
 
 def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -> dict[str, float]:
     """What the loop looks at."""
     rows = row_scores(network, shard, recipe, device, recipe.eval.max_tokens)
     tokens = rows["tokens"].sum()
-    return {
-        "loss": float(rows["kl"].sum() / tokens),
-        "nll": float(rows["nll"].sum() / tokens),
-        "accuracy": float(rows["right"].sum() / tokens),
-    }
+    mean = {name: float(sums.sum() / tokens) for name, sums in rows.items()}
+    found = {"loss": mean["kl"], "nll": mean["nll"], "accuracy": mean["right"]}
+    if "posterior_kl" in mean:
+        found |= {"loss": mean["sampled_kl"] + mean["posterior_kl"], "posterior_kl": mean["posterior_kl"]}
+        found |= {"sampled_nll": mean["sampled_nll"], "sampled_accuracy": mean["sampled_right"]}
+    return found
 
 
 def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, baseline: None = None) -> dict[str, Any]:
@@ -77,6 +111,8 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, bas
         "nll": metric(rows["nll"], tokens),
         "accuracy": metric(rows["right"], tokens),
     }
+    if "posterior_kl" in rows:
+        result |= _bound(rows)
     starts, lengths = shard.sentences(model.network.context)
     first = slice(model.recipe.eval.sentences)
     contents = shard.contents(starts[first], lengths[first])
@@ -88,6 +124,19 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, bas
     result["tokens"], result["sentences"] = int(tokens.sum()), len(wanted)
     result["signature"] = signature(model, shard, steps, decoding="greedy", reference=reference(model))
     return result
+
+
+def _bound(rows: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What a variational model has besides: the ELBO and its parts."""
+    tokens, divergence = rows["tokens"], rows["posterior_kl"]
+    return {
+        "negative_elbo": metric(rows["sampled_nll"] + divergence, tokens),
+        "loss": metric(rows["sampled_kl"] + divergence, tokens),
+        "posterior_kl": metric(divergence, tokens),
+        "sampled_kl": metric(rows["sampled_kl"], tokens),
+        "sampled_nll": metric(rows["sampled_nll"], tokens),
+        "sampled_accuracy": metric(rows["sampled_right"], tokens),
+    }
 
 
 def sentence_scores(written: list[str], wanted: list[str]) -> dict[str, Any]:
@@ -105,7 +154,14 @@ def sentence_scores(written: list[str], wanted: list[str]) -> dict[str, Any]:
 
 def headline(scores: dict[str, Any]) -> str:
     """The scores in one line."""
-    line = (
+    bound = ""
+    if "negative_elbo" in scores:
+        bound = (
+            f"negative ELBO {scores['negative_elbo']['value']:.4f} nats per token, the sum of posterior KL "
+            f"{scores['posterior_kl']['value']:.4f} and NLL {scores['sampled_nll']['value']:.4f} given a sampled z; "
+            "given the mean z "
+        )
+    line = bound + (
         f"KL {scores['kl']['value']:.4f} and NLL {scores['nll']['value']:.4f} nats per token, "
         f"{scores['accuracy']['value']:.2%} of tokens, {scores['exact']['value']:.2%} of {scores['sentences']:,} "
         f"sentences exact, BLEU {scores['bleu']['value']:.1f}"

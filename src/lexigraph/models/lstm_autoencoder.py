@@ -18,7 +18,8 @@ hidden (`word_dropout`), so that it has to look at z; the loss has in addition, 
     KL = Σ_i max(free bits, (μ_i² + σ_i² - 1 - log σ_i²) / 2)
 
 All terms are sums over sentences divided by the number of tokens, so that λ and KL weigh against the log-probability
-of a whole sentence, as in the papers. Without seeds (evaluation) nothing is hidden or sampled, and there is no game.
+of a whole sentence, as in the papers. Without seeds (evaluation) nothing is hidden or sampled, and there is no game;
+the negative ELBO of held-out text, where z is sampled but nothing free, is evaluation/reconstruction.py's.
 
 Shapes: B batch, T time, e embedding, d width, k latent, L layers, V vocabulary, R rows of a search.
 """
@@ -104,6 +105,13 @@ class LSTMAutoencoder(nn.Module):
     ) -> Float[Tensor, "B k"]:
         """The vectors of sentences w_1 … w_n <eos>, padded on the right; they keep their lengths, `sized` or not."""
         return self._read(ids, lengths)[:, : self.latent]
+
+    def posterior(
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B k"], Float[Tensor, "B k"]]:
+        """μ and log σ² of sentences, if the form is variational: what z is sampled from."""
+        mean, log_variance = self._read(ids, lengths).chunk(2, 1)
+        return mean, log_variance
 
     def _read(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B outputs"]:
         """z, or μ and log σ². Each direction ends at the sentence's own length, so that padding comes too late."""

@@ -18,7 +18,8 @@ once to copy (b = 0), to guess a likely sentence near an uncertain vector (b abo
 decoding a blend or a sum with some blur lets the decoder's knowledge of English mend what arithmetic left inexact.
 
 Other forms of the same idea: tokens hidden or dropped from the encoder's input (`hide`, `drop`: denoising), and a
-normal posterior N(μ, σ²) held near N(0, 1) (`variational`; KL with free bits, its weight rising from 0 to 1).
+normal posterior N(μ, σ²) held near N(0, 1) (`variational`; KL with free bits, its weight rising from 0 to 1; measured
+by the plain negative ELBO, evaluation/reconstruction.py).
 
 Shapes: B batch, T time, d width, H heads, L layers, V vocabulary, R rows of a search, n sentences of a search.
 """
@@ -153,6 +154,14 @@ class PictureAutoencoder(nn.Module):
         seen = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
         z = self._read(ids, seen)[:, 0]
         return z if sized else self._normal(z)
+
+    def posterior(
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B latent"], Float[Tensor, "B latent"]]:
+        """μ and log σ² of sentences, if the form is variational: what z is sampled from."""
+        seen = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+        mean, log_variance = self._read(ids, seen).unbind(1)
+        return mean, log_variance
 
     def _read(
         self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"], seeds: Int[Tensor, " B"] | None = None

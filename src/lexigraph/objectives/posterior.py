@@ -4,7 +4,8 @@
     KL = ½ Σ_i (μ_i² + σ_i² - 1 - log σ_i²)
 
 Free bits (Kingma et al. 2016): an entry's first nats cost nothing, so that the vector is used at all. The weight of
-the KL rises from 0 over the first steps (Bowman et al. 2016).
+the KL rises from 0 over the first steps (Bowman et al. 2016). Both belong to training alone: a text that is held out
+is measured by the plain negative ELBO, - log p(w | z) + KL (evaluation/reconstruction.py).
 """
 
 from __future__ import annotations
@@ -29,14 +30,19 @@ class Settings(Protocol):
     def kl_weight(self) -> float: ...
 
 
+def drawn(mean: Entries, log_variance: Entries, noise: Entries | None) -> tuple[Entries, Entries]:
+    """z (without noise: μ) and the KL of each of its entries, with no free bits and no weight."""
+    log_variance = log_variance.clamp(-10, 10)
+    kl = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance)
+    return mean if noise is None else mean + (0.5 * log_variance).exp() * noise.to(mean), kl
+
+
 def sampled(
     mean: Entries, log_variance: Entries, noise: Entries | None, step: Tensor | None, settings: Settings
 ) -> tuple[Entries, Float[Tensor, ""]]:
-    """z and its KL, summed and weighted. Without noise, outside training, z is μ and the KL has its full weight."""
-    log_variance = log_variance.clamp(-10, 10)
-    kl = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance)
+    """z and its KL, summed and weighted. Without noise, outside training, z is μ and the KL is not annealed."""
+    z, kl = drawn(mean, log_variance, noise if step is not None else None)
     total = settings.kl_weight * kl.clamp(min=settings.free_bits).sum()
     if noise is None or step is None:
-        return mean, total
-    z = mean + (0.5 * log_variance).exp() * noise.to(mean)
+        return z, total
     return z, (step / max(1, settings.anneal)).clamp(max=1.0) * total

@@ -1,6 +1,7 @@
 """Does the sentence come back? Of one greedy pass, of beam 5, through the picture, and through a damaged picture.
 
-kl, nll, accuracy    each token predicted from the true ones before it, as in evaluation/reconstruction.py
+kl, nll, accuracy    each token predicted from the true ones before it, as in evaluation/reconstruction.py,
+                     of a variational model given the mean z, as all the rest is
 exact, bleu          the whole sentence written from its vector alone
 in_place             the share of the sentence's tokens that stand at their place in what was written
 """
