@@ -169,7 +169,7 @@ def _scan(data, position, classes, slots, hashes, counts, labels, ends, letters,
         else:
             code = np.int64(data[position])
             if code >= 0x80:  # UTF-8: two to four bytes, six bits of the code in each after the first
-                step = 2 + (code >= 0xE0) + (code >= 0xF0)
+                step = 2 if code < 0xE0 else 3 if code < 0xF0 else 4
                 code &= 0x7F >> step
                 for place in range(position + 1, position + step):
                     code = code << 6 | (np.int64(data[place]) & 0x3F)
