@@ -70,6 +70,21 @@ def test_the_default_rules_on_whole_lines(raw, expected):
     assert cleaner(DEFAULT)(raw) == expected
 
 
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("$", "dollar"),
+        ("$5", "dollar 5"),
+        ("5$", "5 dollar"),
+        ("US$ 5", "US dollar 5"),
+        ("5%", "5 percent"),
+        ("%", "percent"),
+    ],
+)
+def test_a_symbol_becomes_its_name_where_it_stands(raw, expected):
+    assert cleaner(["percent_dollar"])(raw) == expected
+
+
 def test_a_decomposed_letter_is_composed():
     assert cleaner(["unicode"])("cafe\u0301") == "caf\u00e9"
     assert cleaner(["unicode", "lower"])("T\u0308") == "\u1e97"  # only the small letter has a composed form
