@@ -5,7 +5,8 @@
     source-tokenizer.json (of a translator with separate vocabularies, whose tokenizer.json is that of its targets)
 
 Every file is written beside its place, flushed to the disk and renamed, so that a reader or a power cut meets
-the old file or the new one, never half of one. `model.safetensors` always holds the best weights so far.
+the old file or the new one, never half of one. `model.safetensors` always holds the best weights so far,
+or the latest as long as no validation has counted.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ from safetensors.torch import load_file
 import lexigraph.api
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation import language
+from lexigraph.models.gpt import GPT
 from lexigraph.training import loop
+from lexigraph.training.progress import Reporter
 
 TINY = {"train.tensorboard": False, "train.steps": 12, "train.validate_every": 4}
 
@@ -68,6 +70,40 @@ def test_the_signature_names_the_step_whose_weights_were_scored(tmp_path, monkey
     monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"loss": next(scores)})
     train(tmp_path / "with")
     assert steps_of("with") == {"steps:8"}
+
+
+def test_validations_before_a_network_is_settled_are_no_reason_to_keep_or_to_stop(tmp_path, monkeypatch):
+    scores = iter([1.0, 2.0, 9.0, 8.0, 8.5, 8.6])
+    monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"loss": next(scores)})
+    monkeypatch.setattr(GPT, "settled", 10, raising=False)
+    train(tmp_path / "run", **{"train.steps": 40, "train.patience": 2})
+    assert log(tmp_path / "run", "valid")[-1]["step"] == 24  # two worse ones, and not those of steps 8 and 12
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["best_step"] == 16
+
+
+@pytest.mark.parametrize(
+    ("system", "anneal", "kept"),
+    [("picture", 8, 8), ("lstm-autoencoder", 8, 8), ("lstm-autoencoder", 9, 12), ("lstm-autoencoder", 100, 12)],
+)
+def test_the_best_weights_of_a_variational_run_are_never_of_before_annealing_ends(
+    tmp_path, monkeypatch, system, anneal, kept
+):
+    """While the KL costs little the vector holds too much, and validation can look better than it ever will again."""
+    scores = iter([1.0, 2.0, 3.0])
+    monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"loss": next(scores)})
+    changes = {"objective.variational": True, "objective.anneal": anneal, "eval.mixture": 0}
+    changes |= {"objective.blur": 0.0} if system == "picture" else {}
+    said: list[str] = []
+    monkeypatch.setattr(Reporter, "say", lambda self, text: said.append(text))
+    out = tmp_path / "run"
+    lexigraph.api.train(system, "grammar", out, set=TINY | changes, tiny=True, quiet=True)
+    assert json.loads((out / "results.json").read_text())["best_step"] == kept
+    best, last = (
+        load_file(out / "model.safetensors"),
+        load_file(out / "checkpoints/step-00000012/weights.safetensors"),
+    )
+    assert torch.equal(best["embedding.weight"], last["embedding.weight"]) == (kept != 8)
+    assert any("the last weights are kept" in text for text in said) == (anneal == 100)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ class Objective:
     adversary: float = 0.0  # λ, what deceiving the discriminator is worth; 0: there is none
     variational: bool = False
     free_bits: float = 0.0  # nats per entry of z that cost nothing
-    anneal: int = 1000  # steps until the KL term has its full weight
+    anneal: int = 1000  # steps until the KL term has its full weight, and validations begin to count
     kl_weight: float = 1.0
     word_dropout: float = 0.0  # the share of tokens that the decoder reads as unknown
 
@@ -82,6 +82,7 @@ class LSTMAutoencoder(nn.Module):
         _check(config, objective)
         self.config, self.objective, self.pad = config, objective, pad
         self.context, self.latent = config.context, config.latent
+        self.settled = objective.anneal if objective.variational else 0  # the step from which validations count
         dim, layers, latent = config.dim, config.layers, config.latent
         between = config.dropout if layers > 1 else 0.0
         self.dropout = nn.Dropout(config.dropout)

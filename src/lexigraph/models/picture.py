@@ -89,7 +89,7 @@ class Objective:
     stretch: float = 0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count places
     variational: bool = False
     free_bits: float = 0.0  # nats per entry of z that cost nothing
-    anneal: int = 1000  # steps until the KL term has its full weight
+    anneal: int = 1000  # steps until the KL term has its full weight, and validations begin to count
     kl_weight: float = 1.0
 
 
@@ -106,6 +106,7 @@ class PictureAutoencoder(nn.Module):
         self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
         dim, head = config.dim, config.dim // config.heads
         self.latent = dim * config.k**2
+        self.settled = objective.anneal if objective.variational else 0  # the step from which validations count
         self.draws = config.head == "picture"
         # what is compiled, each kind once: the whole would take minutes, and a basis has nothing to gain
         self.regions = (Layer, Output) if config.form == "basis" else (Layer, Output, Draw, Look)

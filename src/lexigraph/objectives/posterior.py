@@ -5,7 +5,8 @@
 
 Free bits (Kingma et al. 2016): an entry's first nats cost nothing, so that the vector is used at all. The weight of
 the KL rises from 0 over the first steps (Bowman et al. 2016). Both belong to training alone: a text that is held out
-is measured by the plain negative ELBO, - log p(w | z) + KL (evaluation/reconstruction.py).
+is measured by the plain negative ELBO, - log p(w | z) + KL (evaluation/reconstruction.py), and weights are compared
+by it only after the weight has risen: before, z carries more than it will be able to afford.
 """
 
 from __future__ import annotations

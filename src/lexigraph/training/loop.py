@@ -178,11 +178,19 @@ class Training:
 
 
 def fit(training: Training, run: Run, validate: Validate | None, reporter: Reporter) -> Progress:
-    """Train until the last step, patience or a signal ends it. The best weights are in model.safetensors."""
+    """Train until the last step, patience or a signal ends it. The best weights are in model.safetensors.
+
+    A network whose loss changes over its first steps says from which step on validations count (`settled`): before
+    it, the latest weights are kept and patience does not begin.
+    """
     settings, world = training.settings, training.world
     if training.restore(run):
         reporter.say(f"Going on from step {training.progress.step:,}.")
-    progress = training.progress
+    progress, settled = training.progress, getattr(training.network, "settled", 0)
+    if validate is not None and training.steps < settled:
+        reporter.say(
+            f"Validations count from step {settled:,} on, which is after the end: the last weights are kept."
+        )
     log = Log(run.path, progress.step, tensorboard=settings.tensorboard) if world.first else None
     validate_every = settings.validate_every or max(1, training.steps // 10)
     checkpoint_every = settings.checkpoint_every or validate_every
@@ -211,7 +219,7 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
                 progress.seconds = before + time.monotonic()
                 if log and scores:
                     log.write("valid", step, scores)
-                if _better(progress, scores.get(settings.metric), settings):
+                if _better(progress, scores.get(settings.metric), settings, settled):
                     checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
             if keep:
                 training.save(run)
@@ -288,9 +296,9 @@ def _validated(training: Training, validate: Validate | None) -> dict[str, float
     return {name: training.world.agreed(score) for name, score in scores.items()}
 
 
-def _better(progress: Progress, score: float | None, settings: Train) -> bool:
-    """Whether these weights are the best so far; without validation, the latest are."""
-    if score is None:
+def _better(progress: Progress, score: float | None, settings: Train, settled: int = 0) -> bool:
+    """Whether these weights are the best so far; without validation, or before validations count, the latest are."""
+    if score is None or progress.step < settled:
         progress.best_step = progress.step
         return True
     sign = 1 if settings.greater_is_better else -1
