@@ -3,8 +3,8 @@
 nll        - log p of the true token, nats per token, each predicted from the true ones before it
 loss       KL(smoothed target || p), nats per token; without smoothing the NLL
 accuracy   the share of tokens that are the most probable one
-bleu       sacreBLEU (13a) of what beam search writes, against the targets as they were given (reference:raw) or cleaned by the
-           recipe (reference:cleaned), never through the tokenizer
+bleu       sacreBLEU (13a) of what beam search writes, against the targets as they were given (reference:raw) or
+           cleaned by the recipe (reference:cleaned), never through the tokenizer
 chrf       chrF2 of the same: characters, which do not mind how words are cut
 too_long   how many lines or pairs the model cannot hold: they are in none of these scores
 
