@@ -31,7 +31,7 @@ CASES: dict[str, dict[str, Any]] = {
     "CBOW": {"method": "cbow"},
     "skip-gram, hierarchical": {"method": "skipgram", "loss": "hierarchical"},
     "CBOW, hierarchical": {"method": "cbow", "loss": "hierarchical"},
-    "fastText skip-gram": {"method": "fasttext"},
+    "fastText skip-gram": {"method": "fasttext", "ns_exponent": 0.75},  # gensim's; fastText's own is 0.5
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import constructions
-from lexigraph.words import kernels, word2vec
+from lexigraph.words import kernels, recipe, word2vec
 from lexigraph.words.checkpoint import Checkpoint
 from lexigraph.words.corpus import Corpus
 from lexigraph.words.settings import Settings
@@ -165,6 +165,38 @@ def test_the_alias_table_holds_the_distribution():
     share = own.copy()
     np.add.at(share, (cells & np.uint64(0xFFFFFFFF)).astype(int), 1 - own)
     assert np.allclose(share / 1000, weights / weights.sum(), atol=1e-8)
+
+
+def test_fasttext_is_trained_as_published():
+    """Bojanowski et al. 2017, sections 4.2 and 4.3, and the defaults of their program."""
+    published = {
+        "negative": 5, "ns_exponent": 0.5, "sample": 1e-4, "alpha": 0.05, "window": 5, "epochs": 5, "min_count": 5,
+        "minn": 3, "maxn": 6, "buckets": 2_000_000,
+    }  # fmt: skip
+    for settings in (Settings(method="fasttext").resolved(), recipe.read("fasttext")):
+        assert {name: getattr(settings, name) for name in published} == published
+    cbow = Settings(method="fasttext-cbow").resolved()
+    assert (cbow.ns_exponent, cbow.sample, cbow.alpha) == (0.5, 1e-4, 0.05)
+    word2vecs = Settings(method="skipgram").resolved()
+    assert (word2vecs.ns_exponent, word2vecs.sample) == (0.75, 1e-3)  # Mikolov et al. 2013 and their program
+    asked = Settings(method="fasttext", ns_exponent=0, sample=0).resolved()
+    assert (asked.ns_exponent, asked.sample) == (0, 0)  # uniform, and never
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "power"),
+    [("skipgram", {}, 0.75), ("fasttext", {}, 0.5), ("fasttext", {"ns_exponent": 0.75}, 0.75)],
+)
+def test_negatives_are_drawn_by_a_power_of_their_counts(text, monkeypatch, method, given, power):
+    drawn = []
+
+    def alias_table(weights, made=word2vec.alias_table):
+        drawn.append(weights / weights.max())
+        return made(weights)
+
+    monkeypatch.setattr(word2vec, "alias_table", alias_table)
+    wv = WordVectors.train(text, method, dim=4, epochs=1, min_count=2, threads=1, buckets=500, **given)
+    assert np.allclose(drawn[0], (wv.counts / wv.counts.max()) ** power)
 
 
 def test_frequent_words_are_kept_with_the_probability_of_word2vec():

@@ -22,7 +22,7 @@ SIDES = ("both", "left", "right")
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training is asked for; where 0 is no value, it means the method's own default."""
+    """What a training is asked for; where 0, or else -1, is no value, it means the method's own default."""
 
     method: str = "skipgram"
     dim: int = 100
@@ -36,8 +36,9 @@ class Settings:
     split: str = "words"  # or "space": how text is cut into words
     loss: str = "negative"
     negative: int = 5  # words drawn for each prediction
-    sample: float = 1e-3  # words more frequent than this share of the text are skipped now and then; 0: never
-    alpha: float = 0.0  # the first rate: 0.05; for fastText, and skip-gram with another loss than negative, 0.025
+    ns_exponent: float = -1.0  # they are drawn with P(w) ∝ count^ns_exponent: 0.75, for fastText 0.5
+    sample: float = -1.0  # words above this share of the text are skipped at times: 1e-3, fastText 1e-4; 0: never
+    alpha: float = 0.0  # the first rate: 0.05, for skip-gram with another loss than negative 0.025
     shared: bool = False  # one table for words and contexts
     start: Any = None  # vectors to go on from: words, vectors, counts
     minn: int = 3  # characters of the shortest and the longest n-gram
@@ -49,16 +50,19 @@ class Settings:
     def resolved(self) -> Settings:
         """All values filled in and checked."""
         glove = self.method == "glove"
-        slow = self.method == "fasttext" or (self.method == "skipgram" and self.loss != "negative")
+        fasttext = self.method.startswith("fasttext")  # as Bojanowski et al. 2017 and their program have it
+        slow = self.method == "skipgram" and self.loss != "negative"
         full = replace(
             self,
             window=self.window or (10 if glove else 5),
             epochs=self.epochs or (25 if glove else 5),
+            ns_exponent=self.ns_exponent if self.ns_exponent != -1 else (0.5 if fasttext else 0.75),
+            sample=self.sample if self.sample != -1 else (1e-4 if fasttext else 1e-3),
             alpha=self.alpha or (0.025 if slow else 0.05),
             threads=self.threads or _cores(),
         )
         least = {"dim": 1, "window": 1, "min_count": 1, "max_words": 0, "epochs": 1, "threads": 0, "seed": 0}
-        least |= {"negative": 1, "sample": 0, "minn": 1, "maxn": full.minn, "buckets": 1}
+        least |= {"negative": 1, "ns_exponent": 0, "sample": 0, "minn": 1, "maxn": full.minn, "buckets": 1}
         for name, bound in least.items():
             if getattr(full, name) < bound:
                 raise UsageError(f"{name} is {getattr(full, name)}; it must be at least {bound}.")

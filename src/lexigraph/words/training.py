@@ -4,13 +4,13 @@
 
 | method | what it is | settings of its own |
 | --- | --- | --- |
-| skipgram, cbow | word2vec | loss (negative, hierarchical, softmax), negative, sample, alpha, shared, start |
-| fasttext, fasttext-cbow | word2vec with n-grams: unseen words have vectors too | minn, maxn, buckets |
+| skipgram, cbow | word2vec | loss, negative, ns_exponent, sample, alpha; shared, start |
+| fasttext, fasttext-cbow | word2vec with n-grams: unseen words have vectors | the first five; minn, maxn, buckets |
 | glove | least squares on the logarithms of co-occurrences | alpha, x_max, combine |
 | ppmi-svd, hellinger, lsa | counts and their principal directions | |
 
-Settings of all: dim, window, min_count, max_words, epochs, threads, seed, split. One thread gives the same bits every
-time; several are faster and differ a little from run to run.
+Settings of all: dim, window, min_count, max_words, epochs, threads, seed, split; loss is negative, hierarchical or
+softmax. One thread gives the same bits every time; several are faster and differ a little from run to run.
 """
 
 from __future__ import annotations

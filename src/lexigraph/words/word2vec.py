@@ -8,13 +8,14 @@ Every word w of the text is a centre; the b words on each side are its contexts,
 In fastText a word is several rows of the table v, its own and those of its n-grams, and h is the mean over all of
 them (subwords.py). Telling o from h is learned in one of three ways:
 
-    negative        − log σ(u_oᵀh) − Σ_k log σ(−u_kᵀh)      with k words drawn for it, P(w) ∝ count^0.75
+    negative        − log σ(u_oᵀh) − Σ_k log σ(−u_kᵀh)       with k words drawn for it, P(w) ∝ count^a
     hierarchical    − Σ_n log σ(s_n u_nᵀh)                   nodes n of o's Huffman path, s_n = ±1 as it goes on
     softmax         − u_oᵀh + log Σ_w exp(u_wᵀh)             exact, for small vocabularies and as the reference
 
-The first two are logistic regressions on h, with labels y:  g = y − σ(uᵀh),  u += αgh,  h += αgu  (kernels.py). As in
-word2vec's own program, each row behind a mean takes the step of the mean in full. A word of frequency f is skipped
-now and then: it stays with probability √(t/f) + t/f. The rate α falls linearly.
+In word2vec a = 0.75, in fastText 0.5 (`ns_exponent`). The first two are logistic regressions on h, with labels y:
+g = y − σ(uᵀh),  u += αgh,  h += αgu  (kernels.py). As in word2vec's own program, each row behind a mean takes the
+step of the mean in full. A word of frequency f is skipped now and then: it stays with probability √(t/f) + t/f, with
+t = 1e-3 in word2vec and 1e-4 in fastText (`sample`). The rate α falls linearly.
 
 Threads share the tables without locks; with one thread, the same seed gives the same bits.
 """
@@ -98,7 +99,9 @@ def fit(
     kernel = kernels.cbow if settings.method.endswith("cbow") else kernels.skipgram
     draws = {"hierarchical": 0, "softmax": -1}.get(settings.loss, settings.negative)
     keep = _keep(corpus.counts, settings.sample)
-    alias = alias_table(corpus.counts**0.75) if settings.loss == "negative" else np.zeros(1, np.uint64)
+    alias = (
+        alias_table(corpus.counts**settings.ns_exponent) if settings.loss == "negative" else np.zeros(1, np.uint64)
+    )
     logistic = kernels.logistic_tables()
 
     def train(ids: np.ndarray, rate: float, state: np.uint64) -> np.ndarray:
