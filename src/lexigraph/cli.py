@@ -366,7 +366,7 @@ def generate(
     top_k: Annotated[int, typer.Option(help="Only the k most probable tokens; 0: all.")] = 0,
     top_p: Annotated[float, typer.Option(help="Only the most probable tokens of mass p; 1: all.")] = 1.0,
     beam: Beam = 1,
-    noise: Annotated[float, typer.Option(help="Gaussian noise on logits, with temperature 0.")] = 0.0,
+    noise: Annotated[float, typer.Option(help="Noise on logits, not on hidden states; temperature 0.")] = 0.0,
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many texts for each prompt.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
     device: Device = "auto",

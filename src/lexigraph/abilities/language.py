@@ -40,6 +40,8 @@ class LanguageModel(Base):
         """Each prompt with its continuation. The same seed gives a prompt the same text, alone or among others.
 
         temperature 0 takes the most probable token each time; `beam` > 1 searches instead of sampling.
+        noise: the deviation of normal noise (over t at token t) on the logits, not on hidden states as in noisy
+            parallel approximate decoding; for temperature 0.
 
             >>> model.generate(["once upon"], max_new=20)        # doctest: +SKIP
             ['once upon a time there was …']

@@ -209,6 +209,7 @@ def beam_search(
 
     stop: "finished" or "length", see the head of this file.
     min_new, banned: as in `generate`. seeds: one per sentence, needed only with noise.
+    noise: σ of normal noise σ / t on the t-th logits, not on hidden states; it changes ranks, never scores.
     """
     _check(width, max_new, alpha, n_best, stop, noise)
     step = stepper.start(batch, width)

@@ -3,7 +3,8 @@
     temperature τ    p ∝ exp(logit / τ); τ = 0 takes the most probable token
     top-k            only the k most probable tokens
     top-p (nucleus)  only the smallest set of most probable tokens whose mass reaches p (Holtzman et al. 2020)
-    noise σ          argmax(logit + ε), ε ~ N(0, (σ / t)²) at step t: noisy parallel approximate decoding (Cho 2016)
+    noise σ          argmax(logit + ε), ε ~ N(0, (σ / t)²) at step t; not noisy parallel approximate decoding
+                     (Cho 2016), whose noise is on hidden states, which a stepper does not show
 
 These change the choice, never the reported log-probability, which is that of the clean model.
 """
@@ -101,6 +102,7 @@ def generate(
 
     seeds: one per sentence, needed unless temperature and noise are 0; the same seed gives the same sample
         alone or in a batch.
+    noise: σ of normal noise σ / t on the t-th logits, not on hidden states (as in Cho 2016); for temperature 0.
     min_new: the end token is not among the first min_new tokens.
     banned: ids that are never produced; their mass stays in the reported log-probability.
     on_token: called with (sentence, token) as soon as a token is chosen, the end token left out.
