@@ -12,6 +12,7 @@ import lexigraph
 from lexigraph import api
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation import masked
+from lexigraph.models import bert, electra
 from lexigraph.models.bert import BERT, Config, Objective, two_segments
 from lexigraph.objectives.hidden import Words, contents
 from lexigraph.objectives.next_token import IGNORE
@@ -111,6 +112,50 @@ def test_whole_words_are_hidden_whole():
             assert chosen[inside].all()
 
 
+def hidden_together(made, ids: list[int], first: int, second: int) -> set[tuple[bool, bool]]:
+    """Whether the token `first` and the token `second` of a text were to be guessed, over many draws."""
+    seen = set()
+    for seed in range(200):
+        batch = made.prepare({"text": [np.array([BEGIN, *ids, END])], "seeds": np.array([seed])})
+        places = batch["places"][0][batch["targets"][0] != IGNORE]
+        seen.add((ids.index(first) + 1 in places, ids.index(second) + 1 in places))
+    return seen
+
+
+@pytest.mark.parametrize(("system", "network"), [(bert, BERT), (electra, electra.ELECTRA)])
+def test_words_of_two_lines_or_documents_are_hidden_apart(system, network):
+    tokenizer = Tokenizer.train(iter(TEXTS * 9), kind="bpe", size=330, special=["<mask>"])
+    settings = {"layers": 1, "heads": 2, "dim": 16, "context": 64}
+    made = network(system.Config(**settings), system.Objective(rate=0.4, whole_word=True), len(tokenizer))
+    made.learn_vocabulary(tokenizer)
+    newline, she, he = (tokenizer.id_of(piece) for piece in ("\n", "she", " he"))
+    lines = tokenizer.encode("he sang .\nshe was singing")
+    assert tokenizer.tokens(lines)[lines.index(newline) + 1] == "she"  # in one piece, and no space before it
+    either = {(True, False), (False, True)}
+    assert either < hidden_together(made, lines, newline, she)
+    documents = [he, END, she, he]  # a document begins after the end of another
+    assert (False, True) in hidden_together(made, documents, he, she)
+
+
+@pytest.mark.parametrize(("kind", "size"), [("bpe", 275), ("wordpiece", 60)])
+def test_words_of_two_segments_are_hidden_apart(kind, size):
+    tokenizer = Tokenizer.train(iter(TEXTS * 3), kind=kind, size=size, special=["<mask>"])
+    objective = Objective(rate=0.4, whole_word=True, next_sentence=True)
+    made = BERT(Config(layers=1, heads=1, dim=8, context=64, pooler=True), objective, len(tokenizer))
+    made.learn_vocabulary(tokenizer)
+    assert made.words is not None
+    ids = tokenizer.encode(TEXTS[2])[1:]  # a window of a longer text, which begins inside a word
+    assert not made.words.begins[ids[0]]
+    seen = set()
+    for seed in range(200):
+        batch = made.prepare({"text": [np.array([BEGIN, *ids, END])], "seeds": np.array([seed])})
+        if batch["exchanged"][0]:  # <begin> A <end> B <end>, and B is what the window begins with
+            first = int((batch["segments"][0] == 1).nonzero()[0])
+            places = batch["places"][0][batch["targets"][0] != IGNORE]
+            seen.add((first - 2 in places, first in places))
+    assert {(True, False), (False, True)} < seen
+
+
 def test_a_tokenizer_without_a_mask_is_refused():
     tokenizer = Tokenizer.train(iter(TEXTS), kind="word")
     with pytest.raises(UsageError, match=r"tokenizer\.special"):
@@ -125,7 +170,7 @@ def test_a_tokenizer_without_a_mask_is_refused():
 def test_texts_are_cut_after_sentences_and_half_of_them_exchanged():
     begins, stops = np.ones(60, bool), np.arange(60) == 5
     row = np.array([10, 11, 5, 12, 13, 5, 14])
-    found = [two_segments(row, np.random.default_rng(seed), Words(begins, stops, 4)) for seed in range(200)]
+    found = [two_segments(row, np.random.default_rng(seed), Words(begins, ~begins, stops, 4)) for seed in range(200)]
     parts = {(tuple(text[:cut].tolist()), tuple(text[cut:].tolist()), swapped) for text, cut, swapped in found}
     first, second = ((10, 11, 5), (12, 13, 5, 14)), ((10, 11, 5, 12, 13, 5), (14,))
     assert parts == {(*first, 0), (*first[::-1], 1), (*second, 0), (*second[::-1], 1)}

@@ -143,11 +143,12 @@ class BERT(nn.Module):
         cuts, exchanged = [], []
         for text, random in chances(examples, objective.dynamic):
             row = contents(text, self.context, config.begin, config.end)
+            cut = 0
             if objective.next_sentence:
                 row, cut, swapped = two_segments(row, random, self.words)
                 cuts.append(cut)
                 exchanged.append(swapped)
-            begins = beginnings(self.words)[row] if objective.whole_word else None
+            begins = beginnings(self.words, row, cut) if objective.whole_word else None
             rows.append(
                 masking.masked(
                     row,

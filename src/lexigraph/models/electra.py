@@ -160,7 +160,7 @@ class ELECTRA(nn.Module):
         config, rows = self.config, []
         for text, random in chances(examples, self.objective.dynamic):
             row = contents(text, self.context, config.begin, config.end)
-            begins = beginnings(self.words)[row] if self.objective.whole_word else None
+            begins = beginnings(self.words, row) if self.objective.whole_word else None
             chosen = masking.choose(row, random, special=self.special, rate=self.objective.rate, begins=begins)
             hidden = row.copy()
             hidden[chosen] = config.mask

@@ -36,6 +36,7 @@ class Words:
     """What a tokenizer knows about its tokens."""
 
     begins: Bool[np.ndarray, " V"]  # a word begins here: what does not goes on with the one before
+    closes: Bool[np.ndarray, " V"]  # none goes on after this: a line's end, or the end of a text
     stops: Bool[np.ndarray, " V"]  # a sentence ends here
     first: int  # the first token that is not special
 
@@ -51,8 +52,10 @@ class Words:
         pieces = tokenizer.tokens(range(len(tokenizer)))
         marked = any(piece.startswith("##") for piece in pieces)  # what goes on, not what begins
         begins = [piece in tokenizer.special or _begins(piece, tokenizer.kind, marked) for piece in pieces]
+        ends = special - {tokenizer.unk}  # which may stand inside a word
+        closes = [token in ends or _closes(piece) for token, piece in enumerate(pieces)]
         stops = ["\n" in piece or piece.rstrip()[-1:] in tuple(".!?") for piece in pieces]
-        return cls(np.array(begins), np.array(stops), min(set(range(len(pieces))) - special))
+        return cls(np.array(begins), np.array(closes), np.array(stops), min(set(range(len(pieces))) - special))
 
 
 def _begins(piece: str, kind: str, marked: bool) -> bool:
@@ -65,11 +68,20 @@ def _begins(piece: str, kind: str, marked: bool) -> bool:
     return not piece[:1].isalnum() and not re.match(lone_byte, piece)
 
 
-def beginnings(words: Words | None) -> Bool[np.ndarray, " V"]:
-    """Where words begin, or a sentence that says why nobody knows."""
+def _closes(piece: str) -> bool:
+    """Whether white space ends this piece; but a single space is the mark of the word behind it, as ▁ is."""
+    return piece[-1:].isspace() and piece != " "
+
+
+def beginnings(words: Words | None, row: Int[np.ndarray, " n"], cut: int = 0) -> Bool[np.ndarray, " n"]:
+    """Where words begin in a text, whose second segment, if it has one, begins at `cut`."""
     if words is None:
         raise LexigraphError("objective.whole_word needs a tokenizer: network.learn_vocabulary(tokenizer).")
-    return words.begins
+    begins = words.begins[row]
+    begins[1:] |= words.closes[row[:-1]]
+    if cut:  # the whole text may be the first segment
+        begins[cut : cut + 1] = True
+    return begins
 
 
 def seeds_for(examples: dict[str, Any], dynamic: bool) -> Int[np.ndarray, " rows"]:
