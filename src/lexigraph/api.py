@@ -294,8 +294,8 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     training, shards = training_of(run, world)
     reporter.total = training.steps
     reporter.say(_overview(recipe, training, len(shards["train"].counts)))
-    if long := shards["train"].too_long(training.network.context) if _whole(recipe) else 0:
-        reporter.say(_left_out(long, shards["train"], training.network.context))
+    if long := _too_long(training.network, shards["train"], recipe):
+        reporter.say(_left_out(long, shards["train"], training.network))
     if "valid" not in shards:
         reporter.say("There is no validation text: the last weights are kept, not the best.")
     validate = _validator(recipe, shards.get("valid"), world.device)
@@ -323,12 +323,17 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     return model
 
 
-def _left_out(long: int, shard: Shard, context: int) -> str:
+def _too_long(network: Any, shard: Shard, recipe: Recipe) -> int:
+    """How many lines or pairs the model cannot hold; none where longer ones are read in parts."""
+    return shard.too_long(network.context) if _whole(recipe) else 0
+
+
+def _left_out(long: int, shard: Shard, network: Any) -> str:
     """How much of the training text the model will never see."""
     unit = "pairs" if shard.paired else "lines"
     return (
-        f"{long:,} of {shard.examples:,} {unit} are longer than the model's {context} tokens and are left out: "
-        "a larger model.context would hold them."
+        f"{long:,} of {shard.examples:,} {unit} are longer than the model's {network.context} tokens and are left "
+        "out: a larger model.context would hold them."
     )
 
 
