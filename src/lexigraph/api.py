@@ -29,7 +29,7 @@ from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
 from lexigraph.run import FORMAT, Run, remove, replacing
 from lexigraph.text import corpus
-from lexigraph.text.batches import Buckets, Plan, Streams, Windows, require_a_batch
+from lexigraph.text.batches import Buckets, Plan, Streams, Windows, first_rows, require_a_batch
 from lexigraph.text.corpus import Shard
 from lexigraph.textmodel import SOURCE_TOKENIZER, TOKENIZER, TextModel, build, load_tokenizers
 from lexigraph.training.checkpoint import latest, load_weights
@@ -188,20 +188,22 @@ def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         if start is not None:
             load_weights(network, Run.open(start).path / "model.safetensors")
             shutil.copy(Run.open(start).path / "model.safetensors", temporary / START)
-        _rehearse(network, shards, recipe)
+        _rehearse(network, shards, recipe, reporter)
         run.write("recipe.toml", recipe.toml())
         config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": str(start or "")}
         run.write("config.json", config | {"abilities": list(system(recipe.system).abilities)})
 
 
-def _rehearse(network: Any, shards: dict[str, Shard], recipe: Recipe) -> None:
+def _rehearse(network: Any, shards: dict[str, Shard], recipe: Recipe, reporter: Reporter) -> None:
     """Meet now, before there is a run folder, what a wrong setting would do at the first step or validation."""
     if shards["train"].paired and "translate" not in system(recipe.system).abilities:
         raise UsageError(f'A {recipe.system} model learns from single texts: data.unit = "pair" is for translators.')
-    first = _plan(network, shards["train"], recipe).batch(0)[:1]
+    first = first_rows(_plan(network, shards["train"], recipe), 1000)
     optimizer(network, recipe.train, fused=False)
     with torch.no_grad():
-        network.loss(network.prepare(shards["train"].columns(first)))
+        network.loss(network.prepare(shards["train"].columns(first[:1])))
+    if hasattr(network, "remark") and (remark := network.remark(shards["train"].columns(first))):
+        reporter.say(remark)
     if _whole(recipe) and "valid" in shards and not len(_examples(network, shards["valid"], recipe)[0]):
         raise LexigraphError(f"No sentence of the validation text fits into the model's {network.context} tokens.")
     if "valid" not in shards and recipe.train.patience:

@@ -89,6 +89,31 @@ def test_sentences_of_a_stream_change_places(tmp_path, documents):
     assert not (moved & (batch["targets"] == EOS)).any()  # but for what stands between documents
 
 
+LINES = {
+    "one": ["He ran .", "Did she sing ?"],
+    "two": ["He ran . She sang .", "Who slept ? Nobody slept ."],
+}
+
+
+@pytest.mark.parametrize(
+    ("lines", "changes", "said"),
+    [
+        ("one", {}, True),
+        ("one", {"objective.permute": False}, False),
+        ("one", {"data.unit": "stream"}, False),
+        ("one", {"data.unit": "stream", "data.documents": "line"}, True),
+        ("two", {}, False),
+    ],
+)
+def test_a_user_hears_before_training_that_there_is_nothing_to_permute(tmp_path, capsys, lines, changes, said):
+    (tmp_path / "text.txt").write_text("\n".join(LINES[lines] * 50))
+    common = {"tokenizer.kind": "word", "train.batch_tokens": 64, "data.split": [1.0]}
+    api.prepare("bart", tmp_path / "text.txt", tmp_path / "run", tiny=True, set=common | changes)
+    heard = capsys.readouterr().err
+    assert ("objective.permute has nothing to do" in heard) == said
+    assert ('data.unit = "stream"' in heard) == said
+
+
 def test_a_text_of_one_sentence_keeps_its_order():
     network = network_of(bart.Objective(noise="masking", rate=0.0))
     network.words = Words(np.ones(60, bool), np.arange(60) == 5, 4)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -122,6 +122,23 @@ class BART(EncoderDecoder):
         stops = np.zeros(len(row), bool) if self.words is None else self.words.stops[row]
         stops[:-1] &= ~stops[1:]
         return stops, 2 * np.cumsum(boundaries) - boundaries
+
+    def remark(self, examples: dict[str, Any]) -> str:
+        """What a user should know before training on such examples: whether there is anything to permute."""
+        if not self.objective.permute or "text" not in examples:
+            return ""
+        rows, several = examples["text"], 0
+        for row in rows:
+            ends, documents = self._sentences(row[1:-1])
+            sentences = documents[denoising.sentence_starts(ends, documents)]
+            several += len(sentences) > len(set(sentences.tolist()))
+        if several >= 0.05 * len(rows):
+            return ""
+        return (
+            f"{several or 'None'} of the {len(rows):,} training texts looked at hold two sentences of a document: "
+            f"objective.permute has {'little' if several else 'nothing'} to do. To learn the order of sentences, "
+            'read the file as a stream: data.unit = "stream", and data.documents if it has any.'
+        )
 
     def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         objective, mask = self.objective, self.config.mask

@@ -153,6 +153,14 @@ def share(batch: Spans, part: int, parts: int) -> Spans:
     return batch[bounds[part] : bounds[part + 1]]
 
 
+def first_rows(plan: Plan, count: int) -> Spans:
+    """About so many rows, of the first steps; all that there are, if they are fewer."""
+    batches = [plan.batch(0)]
+    while len(batches) < plan.epoch_steps and sum(map(len, batches)) < count:
+        batches.append(plan.batch(len(batches)))
+    return Spans(np.concatenate([b.starts for b in batches]), np.concatenate([b.lengths for b in batches]))[:count]
+
+
 def require_a_batch(plan: Plan, where: str, batch_tokens: int, total: int) -> None:
     """Refuse a corpus that does not fill one batch."""
     if plan.epoch_steps < 1 or total < batch_tokens:
