@@ -212,6 +212,15 @@ def test_the_order_of_segments_can_be_learned_and_has_its_own_term():
     assert terms["next_sentence"].total.item() / 256 < 0.35  # log 2 = 0.69: they ascend, unless exchanged
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_user_hears_before_training_that_the_second_task_is_the_order_of_sentences(tmp_path, capsys, asked):
+    """Devlin et al. (2019) take half of the second segments from elsewhere in the corpus; here both are of one text,
+    as in Lan et al. (2020)."""
+    changes = {"objective.next_sentence": asked, "model.pooler": True}
+    api.prepare("bert", "grammar", tmp_path / "run", tiny=True, set=changes)
+    assert ("sentence order (ALBERT's), not the paper's next sentence" in capsys.readouterr().err) == asked
+
+
 def test_a_pooler_that_nothing_is_asked_of_is_not_trained():
     made = network(pooler=True)
     terms, _ = made.loss(made.prepare({"text": rows()}))

@@ -10,11 +10,12 @@ behind <mask>, some become another token and some stay (objectives/masking.py); 
 every epoch hides others (Liu et al. 2019), without it a text is hidden in one way for ever; `whole_word` hides all
 pieces of a word together.
 
-Two segments (`objective.next_sentence`). The paper asks whether text B followed text A or came from elsewhere. Here
-an example knows of no other one, so that batches may be cut in any way; therefore B comes from nearby: a text is cut
-in two, after the end of a sentence if there is one inside, else before a word; half of the texts have their parts
-exchanged, and the model tells which: <begin> A <end> B <end>. This is the sentence-order task of Lan et al. (2020) in
-BERT's form. It means most where lines or windows hold several sentences: a line's first word gives itself away.
+Two segments (`objective.next_sentence`): sentence order (ALBERT's), not the paper's next sentence. The paper asks
+whether text B followed text A or came from elsewhere in the corpus. Here an example knows of no other one, so that
+batches may be cut in any way; therefore B comes from nearby: a text is cut in two, after the end of a sentence if
+there is one inside, else before a word; half of the texts have their parts exchanged, and the model tells which:
+<begin> A <end> B <end>. This is the task of Lan et al. (2020) in BERT's form. It means most where lines or windows
+hold several sentences: a line's first word gives itself away.
 
 Shapes: B batch, T time, K chosen places of a text, d width, H heads, L layers, V vocabulary, e width of embeddings.
 """
@@ -66,7 +67,9 @@ class Objective:
     rate: float = 0.15  # the share of tokens that are guessed
     dynamic: bool = True  # hide other tokens in every epoch
     whole_word: bool = False  # hide all pieces of a word, or none
-    next_sentence: bool = False  # also tell whether the second segment follows the first (model.pooler = true)
+    # also tell whether the parts of a text are exchanged (model.pooler = true): sentence order (ALBERT's), not the
+    # paper's next sentence
+    next_sentence: bool = False
 
 
 class BERT(nn.Module):
@@ -103,6 +106,15 @@ class BERT(nn.Module):
         """Learn from the tokenizer where words begin and sentences end; it must have a token that hides others."""
         self.words = Words.of(tokenizer, self.config.mask)
         self.special = max(self.special, self.words.first)
+
+    def remark(self, examples: dict[str, Any]) -> str:
+        """What a user should know before training: which task the second segment serves."""
+        if not self.objective.next_sentence:
+            return ""
+        return (
+            "objective.next_sentence is sentence order (ALBERT's), not the paper's next sentence: both segments come "
+            "from one text, half of the time exchanged, and none from elsewhere in the corpus."
+        )
 
     def forward(
         self,
