@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,6 +163,23 @@ def test_spans_lie_anywhere_even_at_the_ends():
     share = hidden.mean(0)
     assert np.abs(share[4:-4] - share[4:-4].mean()).max() < 0.05
     assert np.abs(share - share[::-1]).max() < 0.05  # fewer spans reach the ends, and both alike
+
+
+@pytest.mark.parametrize("noise", ["masking", "deletion", "infilling", "permutation", "rotation"])
+def test_what_the_page_shows_is_what_can_come_out(noise: str):
+    page = Path(__file__).parents[2] / "docs" / "families" / "bart.md"
+    (line,) = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {noise}")]
+    shown = line.split("|")[2].replace(" ", "")
+    settings: dict[str, dict[str, Any]] = {
+        "masking": {"mask": MASK, "special": SPECIAL, "rate": 0.3},
+        "deletion": {"special": SPECIAL, "rate": 0.3},
+        "infilling": {"mask": MASK, "special": SPECIAL},
+        "permutation": {"ends": TEXT == STOP},
+        "rotation": {},
+    }
+    names = {"infilling": "text", "permutation": "sentence", "rotation": "document"}
+    spoil = getattr(denoising, f"{names.get(noise, 'token')}_{noise}")
+    assert shown in (letters(spoil(TEXT, random_of(seed), **settings[noise])) for seed in range(5000))
 
 
 def test_a_special_token_in_a_span_stays_behind_its_mask():
