@@ -52,6 +52,8 @@ def main() -> int:
     results = [json.loads((f / "results.json").read_text()) for f, c in zip(folders, codes, strict=True) if c == 0]
     for split in results[0]["scores"] if results else []:
         for metric in ("nll", "perplexity", "bits_per_byte"):
+            if metric not in results[0]["scores"][split]:  # the vocabulary loses some of the text
+                continue
             values = [result["scores"][split][metric]["value"] for result in results]
             spread = statistics.stdev(values) if len(values) > 1 else 0.0
             listed = ", ".join(f"{value:.4f}" for value in values)

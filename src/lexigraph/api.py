@@ -266,7 +266,6 @@ def _whole(recipe: Recipe) -> bool:
 def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
     """A prepared run, ready for its first step, and its tokens."""
     recipe = run.recipe()
-    settings = recipe.train
     tokenizers = load_tokenizers(run.path, recipe)
     shards = corpus.shards(run.path / "tokens")
     if "train" not in shards:
@@ -276,6 +275,7 @@ def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
             f"{run.path} was begun by an older Lexigraph, which did not keep the held-out text that scores are taken "
             "against: train it anew in another folder."
         )
+    settings = _measurable(recipe.train, shards.get("valid"))
     seed_everything(settings.seed, 0, settings.deterministic)  # the same first weights in every process
     network = build(recipe, *tokenizers)
     if (run.path / START).exists():
@@ -290,6 +290,13 @@ def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
     return Training(network, plan, fetch, settings, steps, world), shards
 
 
+def _measurable(settings: recipes.Train, valid: Shard | None) -> recipes.Train:
+    """Where bits per byte are refused, the loss chooses the weights: within one run, both put them in one order."""
+    if settings.metric == "bits_per_byte" and valid is not None and valid.lost:
+        return dataclasses.replace(settings, metric="loss")
+    return settings
+
+
 def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     """Fit, measure and write the results."""
     recipe = run.recipe()
@@ -298,6 +305,9 @@ def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
     reporter.say(_overview(recipe, training, len(shards["train"].counts)))
     if long := _too_long(training.network, shards["train"], recipe):
         reporter.say(_left_out(long, shards["train"], training.network))
+    if training.settings.metric != recipe.train.metric:
+        why = language.refusal(shards["valid"])
+        reporter.say(f"No bits per byte: {why}. Here the loss chooses the best weights, as they would.")
     if "valid" not in shards:
         reporter.say("There is no validation text: the last weights are kept, not the best.")
     validate = _validator(recipe, shards.get("valid"), world.device)

@@ -310,6 +310,8 @@ def evaluate(
     print_table(("metric", "value", "95 % interval", *baselines), rows)
     if scores.get("unknown"):
         tell(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
+    if scores.get("bits_per_byte_refused"):
+        tell(f"! No bits per byte: {scores['bits_per_byte_refused']}.")
     if scores.get("too_long"):
         tell(f"! {scores['too_long']:,} texts are too long for the model and are in none of these scores.")
     tell(scores["signature"])

@@ -66,6 +66,62 @@ def test_unknown_words_are_told(tmp_path, text):
     assert scores["unknown"] > 0.1
 
 
+WORDS = ["ann sang a song .", "bob heard it .", "eve did not .", "she is from <unk> ."]
+
+
+def word_model(folder: Path, **changes: object) -> Path:
+    """A language model of these words, all of which it knows."""
+    (folder / "train.txt").write_text("".join(line + "\n" for line in WORDS * 20))
+    settings = {"tokenizer.kind": "word", "data.split": [1.0]} | changes
+    lexigraph.api.train("gpt", folder / "train.txt", folder / "run", set=settings, tiny=True, quiet=True)
+    return folder / "run"
+
+
+def test_white_space_that_the_vocabulary_drops_earns_nothing(tmp_path):
+    run = word_model(tmp_path)
+    tidy, loose = tmp_path / "tidy.txt", tmp_path / "loose.txt"
+    tidy.write_text("ann did not .\nbob is from <unk> .\n")
+    loose.write_text("   ann  did not   . \n\tbob is from\t\t<unk> .\n")
+    scores = [lexigraph.api.evaluate(run, file) for file in (tidy, loose)]
+    assert [found["bytes"] for found in scores] == [len(tidy.read_bytes())] * 2
+    assert scores[0]["bits_per_byte"] == scores[1]["bits_per_byte"]
+    assert scores[0]["unigram_baseline"] == scores[1]["unigram_baseline"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "lost"),
+    [({"tokenizer.lower": True}, "bob heard Ann .", "'Ann'"), ({}, "bob heard a zebra .", "'zebra'")],
+    ids=["letter case", "unknown words"],
+)
+def test_a_vocabulary_that_loses_what_was_said_gets_no_bits_per_byte(tmp_path, changes, text, lost):
+    run = word_model(tmp_path, **changes)
+    (tmp_path / "test.txt").write_text(text + "\n")
+    scores = lexigraph.api.evaluate(run, tmp_path / "test.txt", train=tmp_path / "train.txt")
+    assert "bits_per_byte" not in str([key for part in scores.values() if isinstance(part, dict) for key in part])
+    assert lost in scores["bits_per_byte_refused"]
+    assert scores["perplexity"]["value"] == pytest.approx(math.exp(scores["nll"]["value"]))
+    line = headline(scores)
+    assert f"perplexity {scores['perplexity']['value']:.2f}" in line
+    assert f"5-grams: {math.exp(scores['ngram_baseline']['nll']):.2f}" in line
+    assert "no bits per byte" in line
+
+
+def test_without_bits_per_byte_the_loss_chooses_the_weights_and_that_is_said(tmp_path, capsys):
+    train, valid = tmp_path / "train.txt", tmp_path / "valid.txt"
+    train.write_text("".join(line + "\n" for line in WORDS * 20))
+    valid.write_text("ann heard a zebra .\n")
+    changes = {"tokenizer.kind": "word", "data.split": [1.0], "train.steps": 6, "train.validate_every": 1,
+               "train.lr": 3.0, "train.metric": "bits_per_byte"}  # fmt: skip
+    lexigraph.api.train("gpt", train, tmp_path / "run", valid=valid, set=changes, tiny=True)
+    assert "the loss chooses the best weights" in capsys.readouterr().err
+    log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    looks = {event["step"]: event for event in log if event["kind"] == "valid"}
+    assert len(looks) == 6
+    assert not any("bits_per_byte" in event for event in looks.values())
+    best = json.loads((tmp_path / "run" / "results.json").read_text())["best_step"]
+    assert best == min(looks, key=lambda step: looks[step]["loss"])
+
+
 def test_validation_on_the_first_tokens_reads_the_first_lines(tiny_run):
     model = lexigraph.api.load(tiny_run)
     network, recipe = model.network, model.recipe

@@ -364,6 +364,26 @@ def test_bytes_of_lines_are_the_size_of_the_file(write, tmp_path, letters):
     assert shards(tmp_path / "tokens")["train"].bytes == len(text.encode())
 
 
+def held_out(tmp_path, tokenizer, *texts):
+    write_shards((Piece("test", text, last) for text, last in texts), tokenizer, tmp_path / "held", "test")
+    return shards(tmp_path / "held")["test"]
+
+
+def test_bytes_of_held_out_text_are_those_that_tokens_stand_for(tmp_path):
+    words = Tokenizer.train(iter(["a b c d <unk> é"]), kind="word", size=50)
+    shard = held_out(tmp_path, words, ("  a  b\n", False), ("c <unk>  é\n\n", True))
+    assert shard.bytes == len("a b\nc <unk> é\n".encode())
+    assert not shard.lost
+
+
+@pytest.mark.parametrize("kind", ["char", "word", "bpe", "wordpiece", "unigram", "sentencepiece"])
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_lost_letter_is_noticed_in_every_kind(tmp_path, kind, lower):
+    tokenizer = Tokenizer.train(iter(["the cat sat , the Cat ran"] * 9), kind=kind, size=300, lower=lower)
+    shard = held_out(tmp_path, tokenizer, ("the cat  ran", True), ("the Cat sat", True))
+    assert shard.lost == ("Cat" if lower else "")
+
+
 def test_held_out_text_is_kept_letter_for_letter_and_training_text_is_not(tmp_path, letters):
     parts = [("test", "Äb  c", True), ("train", "ab", True), ("test", "d\n", False), ("test", "🙂", True)]
     write_shards((Piece(*part) for part in parts), letters, tmp_path / "tokens")

@@ -2,8 +2,12 @@
 
     nll             nats per token, boundaries included
     perplexity      exp(nll)
-    bits_per_byte   Σ nll / (ln 2 · bytes of UTF-8 text): no vocabulary can flatter it, unless it makes words <unk>
+    bits_per_byte   Σ nll / (ln 2 · bytes of UTF-8 that tokens stand for): no vocabulary can flatter it
     unknown         the share of tokens that are <unk>: where it is not 0, compare only models of one vocabulary
+
+White space that a vocabulary drops is not counted in these bytes. Where it loses more, such as letter case or words
+that it does not know, the rest is easier to predict and no count of bytes makes up for it: there
+`bits_per_byte_refused` says why, and perplexity, for models of one vocabulary, is all there is.
 
 Beside each stand two baselines on the same tokens: their frequencies in the training text, add-one smoothed, and,
 where that text is at hand, an n-gram model of it (words/ngram.py).
@@ -75,8 +79,22 @@ def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -
     """What the loop looks at."""
     totals, counts = row_losses(network, shard, recipe, device, recipe.eval.max_tokens)
     loss = float(totals.sum() / counts.sum())
-    per_byte = loss * (len(shard.ids) - 1) / (math.log(2) * shard.bytes)
-    return dict(zip(METRICS, (loss, perplexity(loss), per_byte), strict=True))
+    return {"loss": loss, "perplexity": perplexity(loss)} | per_byte(loss * (len(shard.ids) - 1), shard)
+
+
+def per_byte(nll: float, shard: Shard) -> dict[str, float]:
+    """Bits per byte, where there are any, of the NLL of a whole text."""
+    return {} if shard.lost else {"bits_per_byte": nll / (math.log(2) * shard.bytes)}
+
+
+def refusal(shard: Shard) -> str:
+    """Why bits per byte of this text would mislead; nothing if they do not."""
+    if not shard.lost:
+        return ""
+    return (
+        f"the vocabulary does not give the text back (first {shard.lost!r}), which makes it easier to predict; "
+        "compare perplexities of models of this vocabulary"
+    )
 
 
 def scores(
@@ -87,10 +105,11 @@ def scores(
     tokens, bytes_ = counts.sum(), shard.bytes
     values = [totals.sum() / tokens, *(bootstrap(totals, counts) or ())]
     scale = tokens / (math.log(2) * bytes_)
+    comparable = {"bits_per_byte": interval([value * scale for value in values])}
     return {
         "nll": interval(values),
         "perplexity": interval([perplexity(value) for value in values]),
-        "bits_per_byte": interval([value * scale for value in values]),
+        **({"bits_per_byte_refused": refusal(shard)} if shard.lost else comparable),
         "unknown": unknown(model, shard),
         "tokens": int(tokens),
         "bytes": int(bytes_),
@@ -116,7 +135,7 @@ def unigram_baseline(seen: np.ndarray, shard: Shard) -> dict[str, float]:
     wanted = shard.counts.copy()
     wanted[shard.ids[0]] -= 1  # the first boundary is given
     nll = -float(wanted @ log_p)
-    return {"nll": nll / wanted.sum(), "bits_per_byte": nll / (math.log(2) * shard.bytes)}
+    return {"nll": nll / wanted.sum()} | per_byte(nll, shard)
 
 
 def ngrams(train: Shard) -> Baseline:
@@ -135,7 +154,7 @@ def ngrams(train: Shard) -> Baseline:
     def baseline(shard: Shard) -> dict[str, float]:
         totals = model.totals(units(shard, len(shard.ids)))
         nll = -totals.log_probability
-        facts = {"nll": nll / totals.tokens, "bits_per_byte": nll / (math.log(2) * shard.bytes)}
+        facts = {"nll": nll / totals.tokens} | per_byte(nll, shard)
         return facts | {"order": NGRAM_ORDER, "trained_on": min(len(train.ids), NGRAM_TOKENS)}
 
     return baseline
@@ -143,13 +162,18 @@ def ngrams(train: Shard) -> Baseline:
 
 def headline(scores: dict[str, Any]) -> str:
     """The scores in one line."""
-    interval = scores["bits_per_byte"]["interval"]
-    line = (
-        f"{scores['nll']['value']:.4f} nats per token, perplexity {scores['perplexity']['value']:.2f}, "
-        f"{scores['bits_per_byte']['value']:.4f} bits per byte"
-    )
-    line += " [{:.4f}, {:.4f}]".format(*interval) if interval else ""
+    line = f"{scores['nll']['value']:.4f} nats per token, perplexity {scores['perplexity']['value']:.2f}"
+    refused = scores.get("bits_per_byte_refused")
+    told = scores["perplexity" if refused else "bits_per_byte"]
+    line += "" if refused else f", {told['value']:.4f} bits per byte"
+    digits = 2 if refused else 4
+    line += " [{:.{digits}f}, {:.{digits}f}]".format(*told["interval"], digits=digits) if told["interval"] else ""
+
+    def of(baseline: dict[str, float]) -> str:
+        return f"{perplexity(baseline['nll']) if refused else baseline['bits_per_byte']:.{digits}f}"
+
     if ngram := scores.get("ngram_baseline"):
-        line += f"; {ngram['order']}-grams: {ngram['bits_per_byte']:.4f}"
-    line += f"; token frequencies alone: {scores['unigram_baseline']['bits_per_byte']:.4f}"
+        line += f"; {ngram['order']}-grams: {of(ngram)}"
+    line += f"; token frequencies alone: {of(scores['unigram_baseline'])}"
+    line += f"; no bits per byte: {refused}" if refused else ""
     return line + (f"; {scores['unknown']:.1%} of the tokens are unknown" if scores["unknown"] else "")

@@ -30,7 +30,7 @@ from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import clean, readers
 from lexigraph.text.batches import Spans
-from lexigraph.text.raw import RawText, RawWriter
+from lexigraph.text.raw import RawText, RawWriter, bytes_of
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -319,10 +319,11 @@ class Shard:
 
     ids: np.ndarray
     offsets: np.ndarray
-    bytes: int  # of UTF-8 text, boundaries counted as one byte each: what bits per byte divides by
+    bytes: int  # of UTF-8 that tokens stand for, boundaries counted as one each: what bits per byte divides by
     counts: np.ndarray  # how often each id occurs; of pairs, in targets: ids of sources may mean other tokens
     paired: bool = False  # units are sources and targets by turns
     texts: RawText | None = None  # of a held-out split
+    lost: str = ""  # the first word of it that its tokens do not give back
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Shard:
@@ -330,7 +331,8 @@ class Shard:
         ids = np.memmap(folder / f"{name}.ids", facts["dtype"], "r")
         counts = np.load(folder / f"{name}.counts.npy", allow_pickle=False)
         offsets = np.memmap(folder / f"{name}.offsets", np.int64, "r")
-        return cls(ids, offsets, facts["bytes"], counts, facts.get("paired", False), RawText.load(folder, name))
+        texts, lost = RawText.load(folder, name), facts.get("lost", "")
+        return cls(ids, offsets, facts["bytes"], counts, facts.get("paired", False), texts, lost)
 
     def take(self, spans: Spans) -> list[np.ndarray]:
         """The tokens of each span, and the one after them."""
@@ -411,11 +413,12 @@ class _Writer:
     """Appends units to a shard on disk."""
 
     def __init__(self, folder: Path, name: str, tokenizer: Tokenizer, largest: int, paired: bool) -> None:
-        self.folder, self.name, self.eos, self.paired = folder, name, tokenizer.eos, paired
+        self.folder, self.name, self.tokenizer, self.paired = folder, name, tokenizer, paired
         self.dtype = np.dtype(np.uint16 if largest <= 2**16 else np.uint32)
         self.ids = (folder / f"{name}.ids").open("wb")
         self.offsets = (folder / f"{name}.offsets").open("wb")
         self.length = self.bytes = 0
+        self.lost = ""
         self.raw = RawWriter(folder, name) if name != "train" else None  # nothing is compared with that
         self.counts = np.zeros(len(tokenizer), np.int64)
         self.waiting: list[np.ndarray] = []  # ids and
@@ -426,16 +429,20 @@ class _Writer:
 
     def _boundary(self) -> None:
         self.boundaries.append(self.length)
-        self.waiting.append(np.array([self.eos]))
+        self.waiting.append(np.array([self.tokenizer.eos]))
         self.length += 1
 
     def add(self, ids: np.ndarray, text: str, last: bool) -> None:
         self.waiting.append(ids)
         self.length += len(ids)
         utf8 = text.encode(errors="surrogatepass")
-        self.bytes += len(utf8) + last
+        size = len(utf8)
         if self.raw:
             self.raw.add(utf8, last)
+            if not self.paired:  # of pairs, no bits per byte are taken
+                size, lost = bytes_of(text, self.tokenizer.decode(ids), last)
+                self.lost = self.lost or lost
+        self.bytes += size + last
         if last:
             self._boundary()
         if self.paired and self.units % 2:
@@ -458,7 +465,7 @@ class _Writer:
         if self.raw:
             self.raw.close()
         np.save(self.folder / f"{self.name}.counts.npy", self.counts)
-        facts = {"dtype": self.dtype.name, "bytes": self.bytes, "paired": self.paired}
+        facts = {"dtype": self.dtype.name, "bytes": self.bytes, "paired": self.paired, "lost": self.lost}
         (self.folder / f"{self.name}.json").write_text(json.dumps(facts))
 
 
