@@ -2,7 +2,7 @@
 
     score(i, j) = ((q_i + u)·k_j  +  (q_i + v)·W R[i - j]  +  (q_i + s)·e[other(i, j)]) / √D
 
-    R[δ] = (sin δω_1, …, sin δω_{d/2}, cos δω_1, …, cos δω_{d/2}),  ω_m = 10000^(-2m/d),  δ of either sign
+    R[δ] = (sin δω_1, …, sin δω_{d/2}, cos δω_1, …, cos δω_{d/2}),  ω_m = 10000^(-2(m-1)/d),  δ of either sign
     u, v, s: what a query always looks for, by content, by distance and by segment; other: 1 if the segments differ
 
 Distance alone matters, so that states of earlier text can be remembered and looked at as they are. The products
@@ -29,7 +29,12 @@ from lexigraph.nn.transformer import KeyValue, Shape
 
 
 def distances(far: int, count: int, dim: int, device: torch.device | None = None) -> Float[Tensor, "N d"]:
-    """R of the distances far, far - 1, …: `count` of them."""
+    """R of the distances far, far - 1, …: `count` of them.
+
+    >>> R = distances(1, 2, 4)  # ω = 1, 1/100
+    >>> [[round(number, 2) for number in row] for row in R.tolist()]
+    [[0.84, 0.01, 0.54, 1.0], [0.0, 0.0, 1.0, 1.0]]
+    """
     frequency = 10000.0 ** (-torch.arange(0, dim, 2, device=device).float() / dim)
     angles = torch.arange(far, far - count, -1, device=device).float()[:, None] * frequency
     return torch.cat([angles.sin(), angles.cos()], 1)
