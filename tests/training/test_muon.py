@@ -10,6 +10,7 @@ from lexigraph.recipe import Train
 from lexigraph.training import muon
 from lexigraph.training.muon import as_matrix, matrices, orthogonal
 from lexigraph.training.schedules import optimizer
+from tests.contracts.tiny import newborn
 
 
 def test_the_iteration_keeps_singular_vectors_and_evens_out_singular_values():
@@ -62,6 +63,33 @@ def test_matrices_are_weights_of_products_not_tables():
         "convolution.weight",
     }
     assert as_matrix(network["convolution"].weight).shape == (6, 18)
+
+
+@pytest.mark.parametrize(
+    ("system", "changes", "tables"),
+    [
+        ("gpt", {"model.tied": False}, {"output.weight"}),
+        ("transformer", {"model.tied": False}, {"output.weight"}),
+        ("electra", {}, {"replaced.weight"}),
+        ("bert", {"model.pooler": True, "objective.next_sentence": True}, {"order.weight"}),
+        ("lstm-lm", {"model.tied": False}, {"table"}),
+        ("nplm", {"model.tied": False}, {"table"}),
+    ],
+)
+def test_output_tables_are_left_to_adam(system, changes, tables):
+    """Embeddings and classifier heads are no hidden matrices (Jordan 2024). A step of equal size in every direction of
+    a table would move words that were not seen as far as those that were."""
+    network = newborn(system, **changes)
+    chosen = matrices(network)
+    named = {name: p for name, p in network.named_parameters() if p.dim() > 1}
+    vocabulary = next(len(p) for name, p in named.items() if "embedding" in name)
+    assert tables <= named.keys()
+    for name, parameter in named.items():
+        if name in tables or len(parameter) == vocabulary or 1 in parameter.shape:
+            assert id(parameter) not in chosen, name
+    assert any(
+        "attention" in name or "lstm" in name or "inner" in name for name, p in named.items() if id(p) in chosen
+    )
 
 
 def test_a_scaler_skips_steps_of_infinite_gradients():

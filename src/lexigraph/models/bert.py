@@ -34,6 +34,7 @@ from torch.nn import functional as F
 from lexigraph.errors import UsageError
 from lexigraph.nn.bidirectional import Embedding, Encoder, MaskedHead, at, initialise
 from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import masking
 from lexigraph.objectives.hidden import Words, beginnings, chances, check_rate, contents, framed
@@ -95,7 +96,7 @@ class BERT(nn.Module):
         self.encoder = Encoder(shape, config.layers, config.dim)
         self.head = MaskedHead(config.dim, config.dim, vocabulary, config.activation, config.eps)
         if config.pooler:
-            self.pool, self.order = nn.Linear(config.dim, config.dim), nn.Linear(config.dim, 2)
+            self.pool, self.order = nn.Linear(config.dim, config.dim), OutputTable(config.dim, 2)
             for parameter in (*self.pool.parameters(), *self.order.parameters()):
                 parameter.requires_grad_(objective.next_sentence)  # else nothing is asked of them
         self.special = 1 + max(pad, config.begin, config.end, config.mask)  # ids below are no words

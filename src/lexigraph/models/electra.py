@@ -31,6 +31,7 @@ from torch.nn import functional as F
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.bidirectional import Embedding, Encoder, MaskedHead, at, initialise
 from lexigraph.nn.feedforward import ACTIVATIONS, Activation
+from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import chance, masking
 from lexigraph.objectives.hidden import Words, beginnings, chances, check_rate, contents, framed, seeds_for
@@ -95,7 +96,7 @@ class ELECTRA(nn.Module):
             self.head = MaskedHead(small.dim, config.embedding, vocabulary, "gelu", config.eps)
         if config.part != "generator":
             self.discriminator = Encoder(_shape(config, 1.0), config.layers, config.embedding)
-            self.dense, self.replaced = nn.Linear(config.dim, config.dim), nn.Linear(config.dim, 1)
+            self.dense, self.replaced = nn.Linear(config.dim, config.dim), OutputTable(config.dim, 1)
         self.special = 1 + max(pad, config.begin, config.end, config.mask)  # ids below are no words
         self.words: Words | None = None
         self.apply(initialise)

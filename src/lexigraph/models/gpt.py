@@ -26,7 +26,7 @@ from torch.nn import functional as F
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
 from lexigraph.nn.feedforward import Activation
-from lexigraph.nn.linear import linear
+from lexigraph.nn.linear import OutputTable, linear
 from lexigraph.nn.past import Cache, KeyValue, Past
 from lexigraph.nn.positions import rotary, sinusoidal
 from lexigraph.nn.stepper import Step
@@ -82,7 +82,7 @@ class GPT(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Layer(shape) for _ in range(config.layers))
         self.norm = shape.make_norm() if config.norm == "pre" else nn.Identity()
-        self.output = None if config.tied else nn.Linear(config.dim, vocabulary, bias=False)
+        self.output = None if config.tied else OutputTable(config.dim, vocabulary, bias=False)
         self.apply(self._initialise)
 
     def _initialise(self, module: nn.Module) -> None:

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, before, within
-from lexigraph.nn.linear import linear
+from lexigraph.nn.linear import OutputTable, linear
 from lexigraph.nn.past import Cache, Past
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
@@ -73,7 +73,7 @@ class EncoderDecoder(nn.Module):
         self.decoder: Any = nn.ModuleList(Layer(writing, memory=True) for _ in range(layers[1]))
         self.norm_encoder = reading.make_norm() if reading.norm == "pre" else nn.Identity()
         self.norm_decoder = writing.make_norm() if writing.norm == "pre" else nn.Identity()
-        self.output = None if tied else nn.Linear(writing.dim, vocabulary, bias=False)
+        self.output = None if tied else OutputTable(writing.dim, vocabulary, bias=False)
 
     # ---- what a system decides ---------------------------------------------------------------------------
 

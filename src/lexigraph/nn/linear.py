@@ -96,6 +96,11 @@ def _blockable(x: Tensor, weight: Tensor) -> bool:
     )
 
 
+class OutputTable(nn.Linear):
+    """From hidden states to the entries of a vocabulary or to a few classes: its rows are vectors of their own, like
+    those of an embedding, and are trained like them (training/muon.py)."""
+
+
 class Linear(nn.Linear):
     """nn.Linear that decodes faster on the CPU."""
 

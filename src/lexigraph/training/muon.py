@@ -5,7 +5,7 @@
     W ← W - lr · 0.2 √max(rows, columns) · U           so that an entry moves about as far as with Adam
 
 Where Adam follows a gradient's few strong directions, the weak ones now move as fast. Weights that are no matrices
-(norms, biases), embeddings and other tables are left to Adam.
+(norms, biases), embeddings and output tables, whose rows are vectors each by itself, are left to Adam.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from lexigraph.nn.linear import OutputTable
 
 MOMENTUM = 0.95
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Newton and Schulz's fifth-degree step, tuned for speed by Jordan
@@ -93,7 +95,7 @@ def matrices(network: nn.Module) -> set[int]:
     return {
         id(parameter)
         for module in network.modules()
-        if not isinstance(module, nn.Embedding)
+        if not isinstance(module, nn.Embedding | OutputTable)
         for name, parameter in module.named_parameters(recurse=False)
         if name.startswith("weight") and parameter.dim() >= 2
     }
