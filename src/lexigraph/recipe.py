@@ -72,6 +72,7 @@ class Train:
     betas: tuple[float, float] = (0.9, 0.95)
     eps: float = 1e-8
     momentum: float = 0.0  # sgd (Nesterov) and rmsprop
+    rmsprop_decay: float = 0.99  # rmsprop: the share that its running mean of squared gradients keeps in a step
     weight_decay: float = 0.0  # matrices only, never biases and norms
     schedule: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "cosine"
     warmup: int = 100  # steps of linear warm-up
@@ -132,6 +133,7 @@ RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of 
     "train.betas": (0, 0.999999),
     "train.eps": (0, math.inf),
     "train.momentum": (0, 0.999999),
+    "train.rmsprop_decay": (0, 0.999999),
     "train.weight_decay": (0, math.inf),
     "train.warmup": (0, math.inf),
     "train.renew": (0, math.inf),

@@ -10,6 +10,7 @@ import torch
 from lexigraph.errors import UsageError
 from lexigraph.recipe import Train
 from lexigraph.training.schedules import optimizer, rate
+from tests.contracts.tiny import newborn
 
 
 def test_inverse_square_root_is_the_formula_of_vaswani_et_al():
@@ -65,6 +66,12 @@ def test_rmsprop_divides_by_the_root_of_the_mean_square_plus_epsilon():
     assert quadratic("rmsprop", 1, lr=0.01, eps=1e-3) == pytest.approx([1 - 0.01 / (0.1 + 1e-3)])
 
 
+def test_the_decay_of_rmsprop_can_be_set():
+    # Hinton's 0.9: r = 0.1 g² at the first step
+    step = 0.01 / (0.1**0.5 + 1e-3)
+    assert quadratic("rmsprop", 1, lr=0.01, eps=1e-3, rmsprop_decay=0.9) == pytest.approx([1 - step])
+
+
 def test_the_first_step_of_adam_has_the_length_of_the_rate():
     assert quadratic("adam", 1, lr=0.01, eps=1e-12) == pytest.approx([0.99])
 
@@ -75,6 +82,16 @@ def test_adamw_decays_matrices_and_leaves_biases_free():
     decays = {id(p): group["weight_decay"] for group in made.param_groups for p in group["params"]}
     assert decays[id(module.weight)] == 0.5
     assert decays[id(module.bias)] == 0.0
+
+
+def test_weight_decay_spares_the_biases_of_relative_attention():
+    """XLNet's u, v and s have an axis for heads, and are biases all the same."""
+    network = newborn("xlnet", **{"model.segments": True})
+    made = optimizer(network, Train(optimizer="adamw", weight_decay=0.5), fused=False)
+    decays = {id(p): group["weight_decay"] for group in made.param_groups for p in group["params"]}
+    found = {name.rpartition(".")[2]: decays[id(p)] for name, p in network.named_parameters()}
+    assert found["by_content"] == found["by_distance"] == found["by_segment"] == 0.0
+    assert found["segment"] == 0.5  # an embedding of two segments
 
 
 @pytest.mark.parametrize("name", ["adamw", "muon"])

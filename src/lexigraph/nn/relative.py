@@ -62,6 +62,9 @@ class Looking:
     places: Int[Tensor, "B T"] | None = None  # none: one behind the other, as `shift` wants them
 
 
+BIASES = ("by_content", "by_distance", "by_segment")  # u, v and s: one vector a head, added to every query
+
+
 class RelativeAttention(nn.Module):
     """Queries look at keys by what these are, how far away, and (`segments`) whether of the same segment."""
 

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from lexigraph.errors import UsageError
+from lexigraph.nn.relative import BIASES
 from lexigraph.recipe import Train
 from lexigraph.registry import nearest
 from lexigraph.training.muon import Muon, matrices
@@ -51,7 +52,7 @@ def slow(network: nn.Module, settings: Train) -> list[nn.Parameter]:
 
 
 def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.optim.Optimizer:
-    """The optimizer of the recipe. Weight decay falls on matrices; biases and norms are left free."""
+    """The optimizer of the recipe. Weight decay falls on matrices and tables; biases and norms are left free."""
     made = _optimizer(network, settings, fused)
     held_back = {id(p) for p in slow(network, settings)}
     for group in list(made.param_groups) if held_back else []:
@@ -61,6 +62,16 @@ def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.opti
         if others:
             made.add_param_group(group | {"params": others, "share": group.get("share", 1.0) * settings.slow_share})
     return made
+
+
+def biases(network: nn.Module) -> set[int]:
+    """The ids of the parameters that weight decay spares: biases and norms, also those biases that have an axis for
+    heads, as XLNet's authors spare them (r_w_bias, r_r_bias, r_s_bias)."""
+    return {
+        id(parameter)
+        for name, parameter in network.named_parameters()
+        if parameter.dim() < 2 or name.rpartition(".")[2] in BIASES
+    }
 
 
 def _optimizer(network: nn.Module, settings: Train, fused: bool) -> torch.optim.Optimizer:
@@ -75,15 +86,18 @@ def _optimizer(network: nn.Module, settings: Train, fused: bool) -> torch.optim.
             {"params": rest, "matrices": False, "weight_decay": 0.0, "share": settings.adam_share},
         ]
         return Muon(groups, lr=settings.lr, betas=(first, second), eps=settings.eps, fused=fused or None)
+    free = biases(network)
     groups = [
-        {"params": [p for p in trained if p.dim() >= 2], "weight_decay": settings.weight_decay},
-        {"params": [p for p in trained if p.dim() < 2], "weight_decay": 0.0},
+        {"params": [p for p in trained if id(p) not in free], "weight_decay": settings.weight_decay},
+        {"params": [p for p in trained if id(p) in free], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
     if settings.optimizer == "sgd":
         nesterov = settings.momentum > 0
         return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, nesterov=nesterov)
     if settings.optimizer == "rmsprop":
-        return torch.optim.RMSprop(groups, lr=settings.lr, eps=settings.eps, momentum=settings.momentum)
+        return torch.optim.RMSprop(
+            groups, lr=settings.lr, alpha=settings.rmsprop_decay, eps=settings.eps, momentum=settings.momentum
+        )
     kind = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
     return kind(groups, lr=settings.lr, betas=(first, second), eps=settings.eps, fused=fused or None)
