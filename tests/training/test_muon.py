@@ -77,7 +77,7 @@ def test_matrices_are_weights_of_products_not_tables():
     ],
 )
 def test_output_tables_are_left_to_adam(system, changes, tables):
-    """Embeddings and classifier heads are no hidden matrices (Jordan 2024). A step of equal size in every direction of
+    """Embeddings and classifier heads are no hidden matrices (Jordan 2024): a step of equal size in all directions of
     a table would move words that were not seen as far as those that were."""
     network = newborn(system, **changes)
     chosen = matrices(network)
