@@ -176,3 +176,12 @@ def test_in_eight_bits_a_model_says_nearly_the_same_and_its_cost_is_told(tiny_ru
     assert 0 < abs(found["int8"]["nll"]["value"] - found["nll"]["value"]) < 0.02 * found["nll"]["value"]
     load_model(run, "auto", int8=True)
     assert f"instead of {found['nll']['value']:.4f} on {text}" in capsys.readouterr().err
+
+
+def test_in_eight_bits_a_text_scores_and_continues_alone_as_in_a_batch(tiny_run, monkeypatch):
+    monkeypatch.setattr("lexigraph.nn.linear.SMALL", 1)
+    model = lexigraph.load(tiny_run, int8=True)
+    texts = ["She laughed .", "The old men were tired .", "He is not at the door ."]
+    assert model.score(texts) == pytest.approx([model.score([text])[0] for text in texts], rel=1e-5)
+    together = model.generate(texts, temperature=0.0, max_new=12)
+    assert together == [model.generate([text], temperature=0.0, max_new=12)[0] for text in texts]

@@ -5,15 +5,20 @@ read the weights. oneDNN reads them up to three times as fast from a blocked lay
 on first use in inference mode, which is where searches run, and made anew when the weight has changed (by anything
 that torch counts as a change: an optimizer, `copy_`, loading; not by writing into `weight.data`).
 
-In 8 bits (`quantise`), each row of W has a scale of its own, W = diag(s) W8, and x is rounded to 8 bits as it
-comes, by its range: integers are multiplied, four times as many at once. The weights themselves stay as they are.
+In 8 bits (`quantise`), each row of W has a scale of its own, W = diag(s) W8, and each row of x is rounded to 8 bits
+as it comes, by its own range: integers are multiplied, four times as many at once. What becomes of a row does not
+depend on the others of its batch. The weights themselves stay as they are.
 """
 
 from __future__ import annotations
 
+import importlib
 import warnings
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -24,8 +29,10 @@ from lexigraph.errors import LexigraphError
 LARGE = 1 << 17  # weights; below, what oneDNN takes to begin is more than it saves
 SMALL = 1 << 14  # and those that stay as they are in 8 bits: rounding would cost more than it saves
 ROWS = 32  # the number of rows to lay out for; the layout serves any other as well
-MANY = 4096  # outputs, as of a vocabulary: from here on oneDNN multiplies 8-bit integers faster than FBGEMM
+MANY = 4096  # outputs, as of a vocabulary: from here on oneDNN multiplies even a single row faster than FBGEMM
 REDUCED = not torch.cpu._is_vnni_supported()  # without such instructions sums of 8-bit products overflow: 7 bits
+ONEDNN = "onednn" in torch.backends.quantized.supported_engines  # not on ARM
+TOP = 127.0 if REDUCED else 255.0  # what numbers are rounded to: 0 … TOP
 BLOCKED, PACKED = "_lexigraph_blocked", "_lexigraph_packed"  # attributes of a weight: (its version, its copy)
 
 
@@ -35,7 +42,7 @@ def linear(
     """x Wᵀ + b by the fastest way there is: as F.linear, but for rounding."""
     if torch.compiler.is_compiling() or torch.is_grad_enabled():
         return F.linear(x, weight, bias)
-    if hasattr(weight, PACKED):
+    if hasattr(weight, PACKED) and x.is_cpu:
         return _by_integers(x, weight, bias)
     if not _blockable(x, weight):
         return F.linear(x, weight, bias)
@@ -59,27 +66,70 @@ def quantise(network: nn.Module) -> int:
 
 def _by_integers(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """x Wᵀ + b with 8-bit weights, packed when they are first used."""
-    known, rows = getattr(weight, PACKED)
+    known, packed = getattr(weight, PACKED)
     version = (weight._version, None if bias is None else bias._version)
     if known != version:
-        rows = _packed(weight.detach(), bias)
-        setattr(weight, PACKED, (version, rows))
-    return torch.ops.quantized.linear_dynamic(x, rows, REDUCED)
+        packed = _Packed(weight.detach(), None if bias is None else bias.detach())
+        setattr(weight, PACKED, (version, packed))
+    if x.numel() <= x.shape[-1]:  # torch rounds by the range of the whole tensor, which is the row's
+        return torch.ops.quantized.linear_dynamic(x, packed.for_one, REDUCED)
+    if ONEDNN:
+        return packed.multiply(x)
+    rows = x.reshape(-1, 1, x.shape[-1])
+    return torch.stack([_by_integers(row, weight, bias) for row in rows]).view(*x.shape[:-1], -1)
 
 
-def _packed(weight: Tensor, bias: Tensor | None) -> Any:
-    scale = weight.abs().amax(1).clamp(min=1e-12) / 127
-    zero = torch.zeros_like(scale, dtype=torch.long)
-    engine, known = torch.backends.quantized.engine, torch.backends.quantized.supported_engines
-    with warnings.catch_warnings():  # torch means to replace tensors of this kind one day
-        warnings.simplefilter("ignore", UserWarning)
-        rows = torch.quantize_per_channel(weight, scale.double(), zero, 0, torch.qint8)
-    try:
-        if len(weight) >= MANY and "onednn" in known:
-            torch.backends.quantized.engine = "onednn"
-        return torch.ops.quantized.linear_prepack(rows, bias)
-    finally:
-        torch.backends.quantized.engine = engine
+@dataclass
+class _Packed:
+    """W8, laid out for one row and for several; each layout is made when it is first used."""
+
+    weight: Float[Tensor, "k d"]
+    bias: Float[Tensor, " k"] | None
+
+    def multiply(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape k"]:
+        """Any number of rows, each rounded by its own range (alone it is rounded alike: nn/linear_kernel.py)."""
+        blocked, scale, zero, sums, bias = self._for_many
+        x = x.float().contiguous()
+        q, grid = torch.empty_like(x, dtype=torch.uint8), np.empty((x.numel() // x.shape[-1], 2), np.float32)
+        _kernels().round_rows(x.data_ptr(), x.shape[-1], TOP, q.data_ptr(), grid)
+        plain = (None, 1.0, 0, torch.float32, "none", [], "")  # no bias, no scale of the output, nothing after it
+        y = torch.ops.onednn.qlinear_pointwise.default(q, 1.0, 0, blocked, scale, zero, *plain)
+        _kernels().scale_rows(y.data_ptr(), grid, sums, bias)
+        return y
+
+    @cached_property
+    def _scale(self) -> Float[Tensor, " k"]:
+        return self.weight.abs().amax(1).clamp(min=1e-12) / 127
+
+    @property
+    def _integers(self) -> Tensor:
+        zero = torch.zeros_like(self._scale, dtype=torch.long)
+        with warnings.catch_warnings():  # torch means to replace tensors of this kind one day
+            warnings.simplefilter("ignore", UserWarning)
+            return torch.quantize_per_channel(self.weight, self._scale.double(), zero, 0, torch.qint8)
+
+    @cached_property
+    def for_one(self) -> Any:
+        engine = torch.backends.quantized.engine
+        try:
+            if ONEDNN and len(self.weight) >= MANY:
+                torch.backends.quantized.engine = "onednn"
+            return torch.ops.quantized.linear_prepack(self._integers, self.bias)
+        finally:
+            torch.backends.quantized.engine = engine
+
+    @cached_property
+    def _for_many(self) -> tuple[Tensor, Tensor, Tensor, np.ndarray, np.ndarray]:
+        """The weights, their scales and zero points, the sums of their rows, the bias."""
+        integers, zero = self._integers.int_repr(), torch.zeros(len(self.weight), dtype=torch.int32)
+        bias = torch.zeros_like(self._scale) if self.bias is None else self.bias
+        blocked = torch.ops.onednn.qlinear_prepack(integers, None)
+        return blocked, self._scale, zero, (integers.sum(1) * self._scale).numpy(), bias.numpy()
+
+
+@cache
+def _kernels() -> Any:
+    return importlib.import_module("lexigraph.nn.linear_kernel")  # when first used: Numba takes a while to load
 
 
 def _blockable(x: Tensor, weight: Tensor) -> bool:
