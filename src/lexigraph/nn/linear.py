@@ -92,7 +92,15 @@ class _Packed:
         x = x.float().contiguous()
         q, grid = torch.empty_like(x, dtype=torch.uint8), np.empty((x.numel() // x.shape[-1], 2), np.float32)
         _kernels().round_rows(x.data_ptr(), x.shape[-1], TOP, q.data_ptr(), grid)
-        plain = (None, 1.0, 0, torch.float32, "none", [], "")  # no bias, no scale of the output, nothing after it
+        plain: Any = (
+            None,
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
+        )  # no bias, no scale of the output, nothing after it
         y = torch.ops.onednn.qlinear_pointwise.default(q, 1.0, 0, blocked, scale, zero, *plain)
         _kernels().scale_rows(y.data_ptr(), grid, sums, bias)
         return y

@@ -26,14 +26,14 @@ SIGN = np.int32(-(2**31))  # positive numbers are in the order of their bits, an
 BLOCK = 2048  # outputs, whose sums and biases a core keeps at hand for all rows
 
 
-@intrinsic
-def at(_: Any, address: Any) -> Any:
-    """What stands at an address."""
-
+def _pointer(_: Any, address: Any) -> Any:
     def cast(_: Any, builder: Any, __: Any, given: Any) -> Any:
         return builder.inttoptr(given[0], cgutils.voidptr_t)
 
     return types.voidptr(address), cast
+
+
+at: Any = intrinsic(_pointer)  # what stands at an address
 
 
 @kernel("void(int64, int64, float32, int64, float32[:, ::1])")
