@@ -33,6 +33,7 @@ MANY = 4096  # outputs, as of a vocabulary: from here on oneDNN multiplies even 
 REDUCED = not torch.cpu._is_vnni_supported()  # without such instructions sums of 8-bit products overflow: 7 bits
 ONEDNN = "onednn" in torch.backends.quantized.supported_engines  # not on ARM
 TOP = 127.0 if REDUCED else 255.0  # what numbers are rounded to: 0 … TOP
+PLAIN: Any = (None, 1.0, 0, torch.float32, "none", [], "")  # no bias, no scale of the output, nothing done to it
 BLOCKED, PACKED = "_lexigraph_blocked", "_lexigraph_packed"  # attributes of a weight: (its version, its copy)
 
 
@@ -92,16 +93,7 @@ class _Packed:
         x = x.float().contiguous()
         q, grid = torch.empty_like(x, dtype=torch.uint8), np.empty((x.numel() // x.shape[-1], 2), np.float32)
         _kernels().round_rows(x.data_ptr(), x.shape[-1], TOP, q.data_ptr(), grid)
-        plain: Any = (
-            None,
-            1.0,
-            0,
-            torch.float32,
-            "none",
-            [],
-            "",
-        )  # no bias, no scale of the output, nothing after it
-        y = torch.ops.onednn.qlinear_pointwise.default(q, 1.0, 0, blocked, scale, zero, *plain)
+        y = torch.ops.onednn.qlinear_pointwise.default(q, 1.0, 0, blocked, scale, zero, *PLAIN)
         _kernels().scale_rows(y.data_ptr(), grid, sums, bias)
         return y
 
