@@ -23,7 +23,7 @@ from lexigraph import api
 from lexigraph.abilities.spaces import MIXTURE
 from lexigraph.run import BUNDLED, Run, replacing
 from lexigraph.text.corpus import texts_of
-from lexigraph.training.checkpoint import compacted
+from lexigraph.weights import compacted
 
 MIXED = 20_000  # sentences that the mixture is fitted to
 
@@ -47,7 +47,9 @@ def main() -> None:
         lines = list(texts_of(given.mixture))
         some = [lines[i] for i in np.linspace(0, len(lines) - 1, min(len(lines), MIXED)).astype(int)]
         model.fit_mixture([text for text, fits in zip(some, model.fits(some), strict=True) if fits])
-    fitting = (text for text in texts_of(given.test) if len(model.tokenizer.encode(text)) < model.network.context)
+    fitting = (
+        text for text in texts_of(given.test) if len(model.tokenizer.encode(text)) < model.network.traits.context
+    )
     texts = list(islice(fitting, given.sentences))
     target = BUNDLED / given.name
     target.parent.mkdir(exist_ok=True)

@@ -5,8 +5,8 @@
 
 A digest holds the logged losses and gradient norms of both steps, the validation and test scores, a hash of the
 trained weights and a hash of what each ability answers. Bits depend on processor, torch and threads, so that a
-file is compared only where it was recorded: one thread, the same machine. Names of tensors and metrics are left out of
-the hashes: renaming is no change of a result.
+file is compared only where it was recorded: one thread, the same machine. Names of tensors and metrics do not count:
+renaming is no change of a result.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ import lexigraph
 from lexigraph.decoding.sampling import generate
 from lexigraph.models.gpt import GPT, Config, Objective
 from lexigraph.nn.linear import quantise
+from lexigraph.text.vocabularies import Ids, Vocabularies
 
 BARS = {False: {32: 1.3, 1: 1.4}, True: {32: 2.3}}  # in 8 bits or not, by batch size
 STD = 0.15  # of random weights: wide enough that the text does not fall into one repeated token
@@ -43,7 +44,7 @@ def peer(config: Config, vocabulary: int) -> Any:
 
 def copied(theirs: Any, config: Config, vocabulary: int) -> GPT:
     """Lexigraph's GPT with the weights of transformers' GPT-2, whose linear layers are stored transposed."""
-    ours = GPT(config, Objective(), vocabulary).eval()
+    ours = GPT(config, Objective(), Vocabularies({"text": Ids(vocabulary)})).eval()
     body = theirs.transformer
     pairs = [(ours.embedding, body.wte), (ours.places, body.wpe), (ours.norm, body.ln_f)]
     linear = []

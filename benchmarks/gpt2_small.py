@@ -21,7 +21,7 @@ import math
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,13 @@ from torch.nn.attention import SDPBackend
 
 import lexigraph
 from lexigraph.models.gpt import GPT, Config, Objective
+from lexigraph.nn.devices import choose_device
+from lexigraph.nn.network import Examples, Seeds
 from lexigraph.recipe import Train
-from lexigraph.text.batches import Spans, Windows
-from lexigraph.training.distribution import World, choose_device
+from lexigraph.text.batches import Rows, Together, Windows
+from lexigraph.text.columns import MAIN
+from lexigraph.text.vocabularies import Ids, Vocabularies
+from lexigraph.training.distribution import World
 from lexigraph.training.loop import Training, seed_everything
 from lexigraph.training.resident import Resident
 
@@ -159,17 +163,21 @@ def ours(shape: Shape, ids: np.ndarray, device: torch.device, compiled: bool, gr
     """A step of Lexigraph's loop, and the weights of its network without those of places."""
     seed_everything(0, 0, deterministic=False)
     config = Config(layers=shape.layers, heads=shape.heads, dim=shape.dim, context=shape.context, positions="learned")
-    network = GPT(config, Objective(), shape.vocabulary).train()
+    network = GPT(config, Objective(), Vocabularies({"text": Ids(shape.vocabulary)})).train()
     settings = Train(
         steps=STEPS, batch_tokens=shape.tokens, lr=LR, betas=BETAS, weight_decay=DECAY, warmup=WARMUP, clip=1.0,
         compile=compiled, graphs=graphs,
     )  # fmt: skip
 
-    def rows(spans: Spans) -> dict[str, list[np.ndarray]]:
-        return {"text": [ids[a : a + n + 1] for a, n in zip(spans.starts, spans.lengths, strict=True)]}
+    resident = Resident(ids, device) if Resident.fits(ids, device) else None
 
-    fetch = Resident(ids, device) if Resident.fits(ids, device) else rows
-    plan = Windows(len(ids), shape.context, shape.tokens, 0)
+    def fetch(rows: Mapping[str, Rows], seeds: Seeds) -> Examples:
+        own = rows[MAIN]
+        if resident:
+            return {"text": resident(own)}
+        return {"text": [ids[a : a + n + 1] for a, n in zip(own.starts, own.lengths, strict=True)]}
+
+    plan = Together({MAIN: Windows(len(ids), shape.context, shape.tokens, 0)})
     training = Training(network, plan, fetch, settings, STEPS, World(device))
     weights = sum(p.numel() for p in network.parameters()) - network.places.weight.numel()
     return lambda: training.step()["loss"], weights

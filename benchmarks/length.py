@@ -30,6 +30,7 @@ from torch.nn import functional as F
 
 from lexigraph.models.lstm_lm import Config, LSTMLanguageModel, Objective
 from lexigraph.nn.transformer import SelfAttention, Shape
+from lexigraph.text.vocabularies import Ids, Vocabularies
 
 DIM, HEADS, KERNEL = 256, 4, 5
 WAYS = ("LSTM", "convolution", "attention, fused", "attention, step by step")
@@ -43,7 +44,8 @@ Cells = dict[tuple[str, int], dict[str, float]]
 def layer(way: str) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     """A layer, and what it makes of x (rows, length, width)."""
     if way == "LSTM":
-        recurrent = LSTMLanguageModel(Config(layers=1, dim=DIM), Objective(), vocabulary=2).lstm
+        vocabularies = Vocabularies({"text": Ids(3)})
+        recurrent = LSTMLanguageModel(Config(layers=1, dim=DIM), Objective(), vocabularies).lstm
         return recurrent, lambda x: recurrent(x)[0]
     if way == "convolution":
         convolution = nn.Conv1d(DIM, DIM, KERNEL)

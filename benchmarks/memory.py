@@ -1,9 +1,9 @@
-"""Peak memory of the way from a large text file to token shards, and of `check`, above that of the imports.
+"""Peak memory of the way from a large text file to tables of tokens, and of `check`, above that of the imports.
 
 python benchmarks/memory.py                           1 GB of made-up text, in the folder for temporary files
 python benchmarks/memory.py --megabytes 200 --json memory.json
 
-Each job runs in a process of its own: importing, training a tokenizer on the file and writing the shards, as `train`
+Each job runs in a process of its own: importing, training a tokenizer on the file and writing the tables, as `train`
 does before its first step; or looking at the file as `lexigraph check` does. The peak is the highest resident size
 that the system saw; mapped files that were read count too. No peer: the bar is 300 MB, whatever the size of the file.
 """
@@ -55,7 +55,8 @@ def peak() -> float:
 def prepare(kind: str, unit: str, file: Path, folder: Path) -> dict[str, float]:
     """What `train` does before step 0."""
     from lexigraph import api, recipe
-    from lexigraph.text import corpus
+    from lexigraph.text.columns import Column
+    from lexigraph.text.tables import tables
     from lexigraph.training.progress import Reporter
 
     settings = recipe.read(
@@ -66,7 +67,8 @@ def prepare(kind: str, unit: str, file: Path, folder: Path) -> dict[str, float]:
     api._prepare(folder / "run", settings, None, Reporter(0, quiet=True))
     seconds = time.perf_counter() - start
     highest = peak()
-    tokens = sum(len(shard.ids) for shard in corpus.shards(folder / "run" / "tokens").values())
+    splits = tables(folder / "run" / "tables", {"text": Column("tokens")})
+    tokens = sum(len(table.columns["text"].values) for table in splits.values())
     return {"import_mb": before, "above_mb": highest - before, "seconds": seconds, "tokens": tokens}
 
 

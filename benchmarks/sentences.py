@@ -63,7 +63,7 @@ def main() -> None:
     given = arguments.parse_args()
     torch.set_num_threads(given.threads)
     model = lexigraph.load(given.model, "cpu")
-    fitting = (t for t in texts_of(given.data) if 0 < len(model.tokenizer.encode(t)) < model.network.context)
+    fitting = (t for t in texts_of(given.data) if 0 < len(model.tokenizer.encode(t)) < model.network.traits.context)
     texts = list(islice(fitting, given.count))
     z = model.encode(texts)
     pictures = model.pictures(z) if getattr(model.network, "draws", False) else None

@@ -22,8 +22,9 @@ import torch
 
 from lexigraph import api
 from lexigraph import recipe as recipes
+from lexigraph.nn.devices import choose_device
 from lexigraph.run import Run
-from lexigraph.training.distribution import World, choose_device
+from lexigraph.training.distribution import World
 from lexigraph.training.loop import Training
 
 
@@ -35,7 +36,7 @@ def measured(training: Training, steps: int) -> tuple[float, float]:
         training.step()
     _wait(training)
     seconds = time.monotonic() - begin
-    rows = sum(len(training.plan.batch(step)) for step in range(first, first + steps))
+    rows = sum(len(own) for step in range(first, first + steps) for own in training.plan.batch(step).values())
     return seconds / steps, rows / seconds
 
 
@@ -45,13 +46,13 @@ def _wait(training: Training) -> None:
 
 
 def derived(prepared: Path, out: Path, changes: list[str], steps: int | None = None) -> Run:
-    """A run like the prepared one, with some recipe keys changed; its tokens are those of the prepared one."""
+    """A run like the prepared one, with some recipe keys changed; its tables are those of the prepared one."""
     out.mkdir(parents=True, exist_ok=True)
-    for name in ("config.json", "tokenizer.json", "source-tokenizer.json", "unigrams.npy"):
-        if (prepared / name).exists():  # few have a tokenizer of their sources
-            shutil.copy(prepared / name, out / name)
-    if not (out / "tokens").exists():
-        (out / "tokens").symlink_to((prepared / "tokens").resolve())
+    facts = [prepared / name for name in ("config.json", "tokenizer.json", "unigrams.npy")]
+    for file in [*facts, *prepared.glob("*-*.json")]:  # few have further vocabularies
+        shutil.copy(file, out / file.name)
+    if not (out / "tables").exists():
+        (out / "tables").symlink_to((prepared / "tables").resolve())
     given = recipes.settings(changes) | ({"train.steps": steps} if steps else {})
     run = Run(out)
     run.write("recipe.toml", recipes.read(prepared / "recipe.toml", given).toml())

@@ -44,10 +44,11 @@ class Ours(nn.Module):
     def __init__(self, shape: str) -> None:
         super().__init__()
         from lexigraph.models.gpt import GPT, Config, Objective
+        from lexigraph.text.vocabularies import Ids, Vocabularies
 
         layers, dim, heads, context, vocabulary = SHAPES[shape]
         config = Config(layers=layers, dim=dim, heads=heads, context=context, activation="gelu-tanh")
-        self.network = GPT(config, Objective(), vocabulary)
+        self.network = GPT(config, Objective(), Vocabularies({"text": Ids(vocabulary)}))
 
     def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         from lexigraph.objectives.terms import Batch, value

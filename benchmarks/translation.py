@@ -30,6 +30,7 @@ from lexigraph.decoding.beam import beam_search
 from lexigraph.exchange import bart as exchange
 from lexigraph.models.bart import BART, Config, Objective
 from lexigraph.nn.linear import quantise
+from lexigraph.text.vocabularies import Ids, Vocabularies
 
 VOCABULARY, EOS, PAD, LENGTH, BEAM = 16_000, 2, 1, 20, 5
 STD, SPREAD = 0.15, 4.0  # of random weights: so wide that a token does not only lead to itself
@@ -54,10 +55,10 @@ def peer() -> Any:
 
 def copied(theirs: Any) -> BART:
     """Lexigraph's BART with these weights."""
-    config = Config(**exchange.config_from(theirs.config.to_dict()) | {"begin": -1})
-    ours = BART(config, Objective(), VOCABULARY, PAD)
+    config = Config(**exchange.config_from(theirs.config.to_dict()))
+    tokens = Ids(VOCABULARY, {"mask": VOCABULARY - 1}, pad=PAD, unk=3, eos=EOS, begin=EOS)
+    ours = BART(config, Objective(), Vocabularies({"text": tokens}))
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
-    ours.first = [EOS]
     return ours.eval()
 
 

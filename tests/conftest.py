@@ -1,11 +1,14 @@
-"""What all tests share: hypothesis without clock or chance, a trained run at toy size, and a browser."""
+"""What all tests share: hypothesis without clock or chance, trained runs at toy size, and a browser."""
 
+import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 settings.register_profile("lexigraph", deadline=None, derandomize=True)  # a busy machine is no failure
@@ -13,13 +16,32 @@ settings.load_profile("lexigraph")
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run: gpt at its tiny size on the built-in corpus. Leave it as it is; copy it to change it."""
-    from lexigraph import api
+def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Finished runs: a recipe at its tiny size on the built-in corpus, with keys changed if asked for.
 
-    out = tmp_path_factory.mktemp("tiny") / "run"
-    api.train("gpt", data="grammar", out=out, tiny=True, quiet=True)
-    return out
+    Each is trained once, by whichever worker needs it first. Leave them as they are; copy one to change it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tiny-runs"
+
+    def run(name: str, changes: Mapping[str, Any] | None = None) -> Path:
+        from lexigraph import api
+
+        asked = "".join(f" {key}={value}" for key, value in sorted((changes or {}).items()))
+        out = shared / re.sub(r"[^\w.=-]+", "_", name + asked)
+        shared.mkdir(exist_ok=True)
+        with FileLock(out.with_suffix(".lock")):
+            if not (out / "results.json").exists():
+                api.train(name, data="grammar", out=out, tiny=True, quiet=True, set=dict(changes or {}))
+        return out
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny_runs: Callable[..., Path]) -> Path:
+    """A finished run of gpt. Leave it as it is; copy it to change it."""
+    return tiny_runs("gpt")
 
 
 @pytest.fixture(scope="session")

@@ -300,9 +300,8 @@ def test_every_system_goes_to_transformers_and_comes_back(name: str, tmp_path: P
     }.items():
         if ability in model.abilities:
             assert call(back) == call(model)
-    roles = ("mask", "begin", "end", "start", "first_sentinel", "sentinel_step", "sentinels")
-    for role in roles:
-        assert getattr(back.recipe.model, role, None) == getattr(model.recipe.model, role, None), role
+    for special in ("frame", "mask", "pad", "lead", "first", "end", "sentinels"):
+        assert getattr(back.network, special, None) == getattr(model.network, special, None), special
 
 
 def test_weights_in_several_files_are_read(tmp_path: Path) -> None:

@@ -15,19 +15,20 @@ import lexigraph
 ROOT = Path(lexigraph.__file__).parent
 ORDER = (  # a module may import only from its own group and those before it
     {"lexigraph", "errors", "compiled"},
-    {"registry", "recipe", "run"},
+    {"registry", "recipe", "run", "upgrades"},
     {"text", "words"},
     {"nn", "objectives"},
+    {"weights"},
     {"models"},
     {"decoding"},
-    {"training"},
     {"latent"},
     {"abilities"},
-    {"textmodel"},
     {"evaluation", "views", "exchange"},
+    {"training"},
+    {"preparation"},
     {"api"},
     {"comparison"},
-    {"cli", "cli_options", "cli_space", "cli_words", "studio", "demonstration", "__main__"},
+    {"cli", "studio", "__main__"},
 )
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 FILES = {".".join(("lexigraph", *file.relative_to(ROOT).with_suffix("").parts)): file for file in ROOT.rglob("*.py")}
@@ -139,6 +140,15 @@ def test_looking_costs_nothing(code):
     report = f"import atexit, sys; atexit.register(lambda: print('loaded', *(set(sys.modules) & set({HEAVY}))))\n"
     done = subprocess.run([sys.executable, "-c", report + code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].split() == ["loaded"]
+
+
+def test_using_a_model_loads_no_training_code():
+    rooms = sorted(name for name in FILES if part(name) in ("abilities", "decoding", "latent", "models", "weights"))
+    code = f"import importlib, sys; [importlib.import_module(name) for name in {rooms}]"
+    code += "; print('loaded', *(name for name in sys.modules if name.startswith('lexigraph.training')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["loaded"]
+    assert "lexigraph.abilities.textmodel" in rooms
 
 
 def test_the_public_names_are_there_and_no_others():

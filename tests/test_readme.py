@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lexigraph import cli, demonstration
+from lexigraph import cli
 from lexigraph import recipe as recipes
 from lexigraph.text import constructions
+from lexigraph.views import demonstration
 from lexigraph.words import recipe as word_recipes
 
 README = Path(__file__).parents[1] / "README.md"

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 from lexigraph.run import FORMAT, Run, remove, replacing
 
@@ -226,6 +227,39 @@ def test_a_finished_run_holds_all_that_is_promised_and_no_leftovers(tiny_run):
     assert names == promised | {"checkpoints"}
     assert Run.open(tiny_run).finished
     assert not list(tiny_run.rglob(".*"))
+
+
+# ---- older formats ----
+
+IDS = {"mask": 3, "begin": 2, "end": 2}  # of special tokens, which format 1 had among the keys of the model
+
+
+@pytest.mark.parametrize(
+    ("system", "model", "unit", "roles", "changes"),
+    [
+        ("gpt", {}, "stream", {}, {"data.unit": "stream"}),
+        ("bert", IDS, "line", {"mask": 3, "cls": 2, "sep": 2}, {}),
+        ("bart", {"start": 2, "begin": -1, "mask": 3}, "line", {"start": 2, "mask": 3}, {}),
+        ("bart", {"start": 2, "begin": 0, "mask": 3}, "pair", {"start": 2, "cls": 0, "mask": 3},
+         {"objective.noise": "none"}),
+        ("t5", {"start": 0, "sentinels": 3, "first_sentinel": 9, "sentinel_step": -1}, "line",
+         {"start": 0, "sentinel-0": 9, "sentinel-1": 8, "sentinel-2": 7}, {}),
+        ("transformer", {}, "pair", {}, {}),
+        ("picture", {"start": True}, "line", {}, {"model.start": True}),  # a key of its own that is still there
+    ],
+)  # fmt: skip
+def test_a_run_of_format_1_is_read_in_todays_words(tmp_path, system, model, unit, roles, changes):
+    said = recipes.read(system, {"data.unit": "line"} | changes)
+    old = recipes.read(system, {"data.unit": "line"} | ({} if unit == "pair" else changes)).toml()
+    lines = "".join(f"{key} = {str(value).lower()}\n" for key, value in model.items())
+    old = old.replace("start = false\n", "").replace("start = true\n", "")
+    old = old.replace("[model]\n", f"[model]\n{lines}").replace("[train]\n", "[train]\ngreater_is_better = false\n")
+    old = old.replace('unit = "line"', f'unit = "{unit}"')
+    (tmp_path / "recipe.toml").write_text(old)
+    (tmp_path / "config.json").write_text(json.dumps({"format": 1, "system": system}))
+    assert Run.open(tmp_path).recipe() == said
+    assert Run.open(tmp_path).roles() == roles
+    assert (tmp_path / "recipe.toml").read_text() == old  # what is there is only read
 
 
 # ---- a disk that is full ----

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import lexigraph
-from lexigraph.cli_options import load_model
+from lexigraph.cli.options import load_model
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation import search
 

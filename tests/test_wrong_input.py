@@ -314,9 +314,9 @@ def test_a_changed_recipe_cannot_be_resumed_and_the_change_is_named(run, refused
     assert_says(refused(WRONG_USAGE, *usual, "--set", "train.stps=7"), "'train.steps'")
 
 
-def test_an_unfinished_run_without_its_tokens_cannot_be_resumed(run, refused):
+def test_an_unfinished_run_without_its_tables_cannot_be_resumed(run, refused):
     (run / "results.json").unlink()
-    assert_says(refused(FAILED, "train", "--out", "run", "--resume"), "run", "incomplete", "tokens")
+    assert_says(refused(FAILED, "train", "--out", "run", "--resume"), "run", "incomplete", "tables")
 
 
 # ---- abilities ----

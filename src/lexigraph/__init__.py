@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from lexigraph.abilities.textmodel import TextModel
     from lexigraph.api import evaluate, load, train
     from lexigraph.comparison import compare
     from lexigraph.errors import LexigraphError
     from lexigraph.text.check import check
     from lexigraph.text.tokenizer import Tokenizer
-    from lexigraph.textmodel import TextModel
     from lexigraph.words.ngram import NgramModel
     from lexigraph.words.vectors import WordVectors
 
@@ -32,7 +32,7 @@ _HOMES = {
     "compare": "lexigraph.comparison",
     "check": "lexigraph.text.check",
     "Tokenizer": "lexigraph.text.tokenizer",
-    "TextModel": "lexigraph.textmodel",
+    "TextModel": "lexigraph.abilities.textmodel",
     "WordVectors": "lexigraph.words.vectors",
     "NgramModel": "lexigraph.words.ngram",
     "LexigraphError": "lexigraph.errors",

@@ -7,40 +7,35 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from lexigraph import __version__
 from lexigraph import recipe as recipes
-from lexigraph.abilities.spaces import MIXTURE
+from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.evaluation import language
-from lexigraph.evaluation.tasks import task_of
-from lexigraph.latent.mixture import Mixture
+from lexigraph.nn.network import Network, columns_of
+from lexigraph.preparation import START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
-from lexigraph.registry import nearest, system
-from lexigraph.run import FORMAT, Run, remove, replacing
+from lexigraph.run import FORMAT, Run, remove
 from lexigraph.text import corpus
-from lexigraph.text.batches import Buckets, Plan, Streams, Windows, first_rows, require_a_batch
-from lexigraph.text.corpus import Shard
-from lexigraph.textmodel import SOURCE_TOKENIZER, TOKENIZER, TextModel, build, load_tokenizers
-from lexigraph.training.checkpoint import latest, load_weights
+from lexigraph.text.columns import MAIN
+from lexigraph.text.planning import training_plan
+from lexigraph.text.storing import write_tables
+from lexigraph.text.tables import Table
+from lexigraph.text.tables import tables as read_tables
+from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.training.checkpoint import latest
 from lexigraph.training.distribution import World, join
-from lexigraph.training.loop import Fetch, Training, Validate, check_graphs, fit, precision, seed_everything
+from lexigraph.training.loop import Training, Validate, check_graphs, fit, precision, seed_everything
 from lexigraph.training.progress import Reporter, peak_memory
-from lexigraph.training.resident import Resident
-from lexigraph.training.schedules import optimizer
-
-UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text or, of pairs, its targets: the baseline
-START = "start.safetensors"  # the weights that fine-tuning starts from
+from lexigraph.training.resident import fetcher
+from lexigraph.weights import load_weights
 
 
 def load(folder: str | Path, device: str = "auto", *, int8: bool = False) -> TextModel:
@@ -74,25 +69,26 @@ def train(
     if recipe is None and not folder.exists():
         raise LexigraphError(f"There is no run in {folder} to resume.")
     if recipe is None:  # as it was started, but for `changes`, which are then refused by name
-        recipe, start, tiny = Run.open(folder).path / "recipe.toml", None, False
+        recipe, start, tiny = resumable(Run.open(folder)).path / "recipe.toml", None, False
     asked = _asked(recipe, data, valid, test, start, set, tiny)
     device = asked.train.device
     with join(device) as world:
         reporter = Reporter(0, quiet=quiet or not world.first)
         precision(asked.train.precision, world.device)  # refused before there is a folder
         check_graphs(asked.train, world)
+        network = None
         if world.agreed(resume and folder.exists()):
-            run = Run.open(folder)
+            run = resumable(Run.open(folder))
             _refuse_changes(run, asked)
             if run.finished:
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
                 return load(folder, device)
         else:
             if world.first:
-                _prepare(folder, asked, start, reporter)
+                network = prepared(folder, asked, start, reporter)
             world.barrier()
             run = Run.open(folder)
-        return _train(run, world, reporter)
+        return _train(run, world, reporter, network)
 
 
 def prepare(
@@ -112,7 +108,7 @@ def prepare(
     `train(out=…, resume=True)` then trains it, on this machine or on another that has no text and no time to read it.
     """
     folder = _folder(out)
-    _prepare(folder, _asked(recipe, data, valid, test, start, set, tiny), start, Reporter(0, quiet=quiet))
+    prepared(folder, _asked(recipe, data, valid, test, start, set, tiny), start, Reporter(0, quiet=quiet))
     return folder
 
 
@@ -160,229 +156,100 @@ def _refuse_changes(run: Run, asked: Recipe) -> None:
         raise LexigraphError(f"{run.path} was started with another recipe, which differs: {'; '.join(changed)}.")
 
 
-def _prepare(folder: Path, recipe: Recipe, start: str | Path | None, reporter: Reporter) -> None:
-    """Everything before step 0, in a folder that appears only when it is complete."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = "holds a run already" if (folder / "config.json").exists() else "exists and is not empty"
-        raise LexigraphError(f"{folder} {what}: choose another --out, or --resume to go on with it.")
-    with _parents(folder), replacing(folder) as temporary:
-        temporary.mkdir()
-        run = Run(temporary)
-        tidy = corpus.make_cleaner(recipe.data)
-        if start is None:
-            each = " for each side" if recipe.tokenizer.separate else ""
-            reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer{each}.")
-            tokenizer, source_tokenizer = corpus.train_tokenizers(recipe, tidy)
-        else:
-            tokenizer, source_tokenizer = load_tokenizers(Run.open(start).path, recipe)
-        tokenizer.save(temporary / TOKENIZER)
-        if recipe.tokenizer.separate:
-            source_tokenizer.save(temporary / SOURCE_TOKENIZER)
-        pieces = corpus.pieces(recipe.data, tidy)
-        paired = recipe.data.unit == "pair"
-        how: dict[str, Any] = {"told": reporter.count, "paired": paired, "source_tokenizer": source_tokenizer}
-        corpus.write_shards(pieces, tokenizer, temporary / "tokens", **how)
-        shards = corpus.shards(temporary / "tokens")
-        np.save(temporary / UNIGRAMS, shards["train"].counts)
-        network = build(recipe, tokenizer, source_tokenizer)
-        if start is not None:
-            load_weights(network, Run.open(start).path / "model.safetensors")
-            shutil.copy(Run.open(start).path / "model.safetensors", temporary / START)
-        _rehearse(network, shards, recipe, reporter)
-        run.write("recipe.toml", recipe.toml())
-        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": str(start or "")}
-        run.write("config.json", config | {"abilities": list(system(recipe.system).abilities)})
+def resumable(run: Run) -> Run:
+    """The run, if its format is this version's."""
+    if run.config()["format"] < FORMAT:
+        state = "is finished, and there is nothing to resume" if run.finished else "is not finished: train it anew"
+        raise LexigraphError(f"{run.path} was begun by an older Lexigraph and {state}; another --out is free.")
+    return run
 
 
-def _rehearse(network: Any, shards: dict[str, Shard], recipe: Recipe, reporter: Reporter) -> None:
-    """Meet now, before there is a run folder, what a wrong setting would do at the first step or validation."""
-    if shards["train"].paired and "translate" not in system(recipe.system).abilities:
-        raise UsageError(f'A {recipe.system} model learns from single texts: data.unit = "pair" is for translators.')
-    first = first_rows(_plan(network, shards["train"], recipe), 1000)
-    optimizer(network, recipe.train, fused=False)
-    with torch.no_grad():
-        network.loss(network.prepare(shards["train"].columns(first[:1])))
-    if hasattr(network, "remark") and (remark := network.remark(shards["train"].columns(first))):
-        reporter.say(remark)
-    if _whole(recipe) and "valid" in shards and not len(_examples(network, shards["valid"], recipe)[0]):
-        raise LexigraphError(f"No sentence of the validation text fits into the model's {network.context} tokens.")
-    if "valid" not in shards and recipe.train.patience:
-        raise UsageError("train.patience needs a validation text: give --valid, or a share of data.split.")
-    metrics = task_of(recipe.system).METRICS
-    if recipe.train.metric not in metrics:
-        raise UsageError(f"train.metric = {recipe.train.metric!r} is not measured{nearest('', metrics)}")
-
-
-@contextmanager
-def _parents(folder: Path) -> Iterator[None]:
-    """Make the folders above `folder`; those that were not there go again if the block fails."""
-    made = [parent for parent in folder.parents if not parent.exists()]
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    except BaseException as error:
-        for parent in made:
-            with suppress(OSError):
-                parent.rmdir()
-        if isinstance(error, OSError):
-            raise LexigraphError(f"The run folder {folder} cannot be made: {error}.") from None
-        raise
-
-
-def _plan(network: Any, shard: Shard, recipe: Recipe) -> Plan:
-    """Which tokens stand together at which step."""
-    settings, total = recipe.train, len(shard.ids) - 1
-    window = min(recipe.data.window or network.context or 64, max(1, total))
-    plan: Plan
-    if recipe.data.unit in ("line", "pair"):
-        starts, lengths = _examples(network, shard, recipe)
-        if not len(starts):
-            raise LexigraphError(
-                f"No {recipe.data.unit} of {recipe.data.train} fits into model.context = {network.context} tokens."
-            )
-        plan = Buckets(starts, lengths, settings.batch_tokens, settings.seed)
-    elif network.remembers:
-        streams = max(1, settings.batch_tokens // window)
-        plan = Streams(total + 1, window, streams, settings.seed)
-    else:
-        plan = Windows(total + 1, window, settings.batch_tokens, settings.seed)
-    require_a_batch(plan, recipe.data.train, settings.batch_tokens, total)
-    return plan
-
-
-def _examples(network: Any, shard: Shard, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and lengths of lines or pairs; one that is read whole or not at all is left out if it is too long."""
-    if shard.paired:
-        return shard.pairs(network.context)
-    return shard.sentences(network.context) if _whole(recipe) else shard.spans(network.context)
-
-
-def _whole(recipe: Recipe) -> bool:
-    """Whether a sentence is read whole or not at all."""
-    abilities = system(recipe.system).abilities
-    return "decode" in abilities or ("translate" in abilities and recipe.data.unit != "stream")
-
-
-def training_of(run: Run, world: World) -> tuple[Training, dict[str, Shard]]:
-    """A prepared run, ready for its first step, and its tokens."""
+def training_of(run: Run, world: World, network: Network | None = None) -> tuple[Training, dict[str, Table]]:
+    """A prepared run, ready for its first step, and its main table by split. `network`: as `_prepare` left it."""
     recipe = run.recipe()
-    tokenizers = load_tokenizers(run.path, recipe)
-    shards = corpus.shards(run.path / "tokens")
-    if "train" not in shards:
-        raise LexigraphError(f"The run folder {run.path} is incomplete: its tokens are missing.")
-    if any(shard.texts is None for name, shard in shards.items() if name != "train"):
-        raise LexigraphError(
-            f"{run.path} was begun by an older Lexigraph, which did not keep the held-out text that scores are taken "
-            "against: train it anew in another folder."
-        )
-    settings = _measurable(recipe.train, shards.get("valid"))
-    seed_everything(settings.seed, 0, settings.deterministic)  # the same first weights in every process
-    network = build(recipe, *tokenizers)
-    if (run.path / START).exists():
-        load_weights(network, run.path / START)
+    tables = tables_in(run.path, recipe)
+    if "train" not in tables:
+        raise LexigraphError(f"The run folder {run.path} is incomplete: its {TABLES} are missing.")
+    task, settings = task_of(recipe), recipe.train
+    main = {split: named[MAIN] for split, named in tables.items() if MAIN in named}
+    metric, _ = task.choosing(settings.metric, main.get("valid"))
+    settings = dataclasses.replace(settings, metric=metric)
+    if network is None:
+        network = born(recipe, Vocabularies.load(run, columns_of(recipe)))
+        if (run.path / START).exists():
+            load_weights(network, run.path / START)
     seed_everything(settings.seed, world.rank, settings.deterministic)
-    plan = _plan(network, shards["train"], recipe)
+    plan = training_plan(tables["train"], network.traits, recipe)
     steps = math.ceil(settings.epochs * plan.epoch_steps) if settings.epochs else settings.steps
-    ids = shards["train"].ids
-    on_host = shards["train"].paired or getattr(network, "corrupts", False)
-    resident = Resident.fits(ids, world.device) and not on_host
-    fetch: Fetch = Resident(ids, world.device) if resident else shards["train"].columns
-    return Training(network, plan, fetch, settings, steps, world), shards
+    fetch = fetcher(tables["train"], network.traits, world.device)
+    greater = task.METRICS[settings.metric]
+    return Training(network, plan, fetch, settings, steps, world, greater_is_better=greater), main
 
 
-def _measurable(settings: recipes.Train, valid: Shard | None) -> recipes.Train:
-    """Where bits per byte are refused, the loss chooses the weights: within one run, both put them in one order."""
-    if settings.metric == "bits_per_byte" and valid is not None and valid.lost:
-        return dataclasses.replace(settings, metric="loss")
-    return settings
-
-
-def _train(run: Run, world: World, reporter: Reporter) -> TextModel:
+def _train(run: Run, world: World, reporter: Reporter, network: Network | None = None) -> TextModel:
     """Fit, measure and write the results."""
     recipe = run.recipe()
-    training, shards = training_of(run, world)
+    task = task_of(recipe)
+    training, tables = training_of(run, world, network)
+    train, valid, traits = tables["train"], tables.get("valid"), training.network.traits
     reporter.total = training.steps
-    reporter.say(_overview(recipe, training, len(shards["train"].counts)))
-    if long := _too_long(training.network, shards["train"], recipe):
-        reporter.say(_left_out(long, shards["train"], training.network))
-    if training.settings.metric != recipe.train.metric:
-        why = language.refusal(shards["valid"])
-        reporter.say(f"No bits per byte: {why}. Here the loss chooses the best weights, as they would.")
-    if "valid" not in shards:
+    reporter.say(_overview(recipe, training, train))
+    if long := train.too_long(traits) if recipe.data.unit == "line" else 0:
+        reporter.say(
+            f"{long:,} of {len(train):,} examples are longer than the model's {traits.context} tokens and are left "
+            "out: a larger model.context would hold them."
+        )
+    if why := task.choosing(recipe.train.metric, valid)[1]:
+        reporter.say(why)
+    if valid is None:
         reporter.say("There is no validation text: the last weights are kept, not the best.")
-    validate = _validator(recipe, shards.get("valid"), world.device)
-    progress = fit(training, run, validate, reporter)
+    progress = fit(training, run, _validator(recipe, valid, world.device), reporter)
     model = TextModel.load(run.path, str(world.device))
     if world.first:
-        if "sample" in model.abilities and recipe.eval.mixture:
-            reporter.say("Fitting a mixture of normal distributions to vectors of the training text.")
-            _mixture(model, shards["train"]).save(run.path / MIXTURE)
-        held_out = {name: shard for name, shard in shards.items() if name != "train" and len(shard.ids) > 1}
+        if done := model.finish(run, train):
+            reporter.say(done)
+        held_out = {name: table for name, table in tables.items() if name != "train" and len(table)}
         results: dict[str, Any] = {"system": recipe.system, "steps": progress.step, "seed": recipe.train.seed}
-        baseline = _baseline(recipe, shards["train"]) if held_out else None
+        baseline = task.baseline(train) if held_out else None
         best = progress.best_step or progress.step
-        results["scores"] = {name: _scores(model, run, shard, best, baseline) for name, shard in held_out.items()}
+        results["scores"] = {name: _scores(model, run, table, best, baseline) for name, table in held_out.items()}
         if long:
             results["too_long_for_training"] = long
         results |= {"best_step": best, "seconds": round(progress.seconds, 2)}
         results["peak_memory_gb"] = round(peak_memory(world.device), 3)
         run.write("results.json", results)
-        remove(run.path / "tokens")  # the text made anew from the same files gives the same tokens
+        remove(run.path / TABLES)  # the text made anew from the same files gives the same tables
         remove(run.path / START)
         for name, scores in results["scores"].items():
-            reporter.say(f"{name}: {task_of(recipe.system).headline(scores)}")
+            reporter.say(f"{name}: {task.headline(scores)}")
     world.barrier()
     return model
 
 
-def _too_long(network: Any, shard: Shard, recipe: Recipe) -> int:
-    """How many lines or pairs the model cannot hold; none where longer ones are read in parts."""
-    return shard.too_long(network.context) if _whole(recipe) else 0
-
-
-def _left_out(long: int, shard: Shard, network: Any) -> str:
-    """How much of the training text the model will never see."""
-    unit = "pairs" if shard.paired else "lines"
-    return (
-        f"{long:,} of {shard.examples:,} {unit} are longer than the model's {network.context} tokens and are left "
-        "out: a larger model.context would hold them."
-    )
-
-
-def _mixture(model: TextModel, shard: Shard) -> Mixture:
-    """The mixture that samples are drawn from, fitted to evenly chosen sentences of the training text."""
-    starts, lengths = shard.sentences(model.network.context)
-    chosen = np.linspace(0, len(starts) - 1, min(len(starts), model.recipe.eval.mixture)).astype(int)
-    return model.fit_mixture(model.space.encode(shard.contents(starts[chosen], lengths[chosen])))
-
-
-def _overview(recipe: Recipe, training: Training, vocabulary: int) -> str:
+def _overview(recipe: Recipe, training: Training, train: Table) -> str:
     parameters = sum(p.numel() for p in training.network.parameters())
     epochs, world = training.steps / training.plan.epoch_steps, training.world
     where = f"{world.size} × {world.device.type}" if world.size > 1 else world.device.type
     whose = " of targets" if recipe.tokenizer.separate else ""
+    vocabulary = len(train.columns[train.sequences[-1]].counts) if train.sequences else 0
+    known = f"{vocabulary:,} tokens in the vocabulary{whose}, " if vocabulary else ""
     return (
-        f"{recipe.system}: {parameters:,} parameters, {vocabulary:,} tokens in the vocabulary{whose}, "
+        f"{recipe.system}: {parameters:,} parameters, {known}"
         f"{training.plan.tokens:,} in the text; {training.steps:,} steps, {epochs:.1f} epochs, on {where}."
     )
 
 
-def _validator(recipe: Recipe, shard: Shard | None, device: torch.device) -> Validate | None:
-    if shard is None:
+def _validator(recipe: Recipe, table: Table | None, device: torch.device) -> Validate | None:
+    if table is None:
         return None
-    validate = task_of(recipe.system).validate
-    return lambda network: validate(network, shard, recipe, device)
+    validate = task_of(recipe).validate
+    return lambda network: validate(network, table, recipe, device)
 
 
-def _scores(model: TextModel, run: Run, shard: Shard, steps: int, baseline: Any = None) -> dict[str, Any]:
+def _scores(model: TextModel, run: Run, table: Table, steps: int, baseline: Any = None) -> dict[str, Any]:
     """Scores of a held-out text with their signature, the baselines beside them."""
     unigrams = np.load(run.path / UNIGRAMS, allow_pickle=False)
-    return task_of(model.recipe.system).scores(model, shard, steps, unigrams, baseline)
-
-
-def _baseline(recipe: Recipe, train: Shard) -> Any:
-    """What counting alone would achieve: n-grams of the training text, for language models."""
-    return language.ngrams(train) if system(recipe.system).task == "language" else None
+    return task_of(model.recipe).scores(model, table, steps, unigrams, baseline)
 
 
 def evaluate(
@@ -405,12 +272,12 @@ def evaluate(
             f"{data} is what {folder} was trained on: the scores say little about other text.", stacklevel=2
         )
     with tempfile.TemporaryDirectory() as temporary:
-        baseline = _baseline(model.recipe, _tokenized(model, train, Path(temporary), "train")) if train else None
-        steps = _scored_step(run)
-        shard = _tokenized(model, data, Path(temporary), "test")
-        scores = _scores(model, run, shard, steps, baseline)
+        task, steps = task_of(model.recipe), _scored_step(run)
+        baseline = task.baseline(_table(model, train, Path(temporary), "train")) if train else None
+        table = _table(model, data, Path(temporary), "test")
+        scores = _scores(model, run, table, steps, baseline)
         if int8:
-            scores["int8"] = _scores(model.quantise(), run, shard, steps)
+            scores["int8"] = _scores(model.quantise(), run, table, steps)
     if run.finished and not run.bundled:
         results = run.json("results.json")
         results.setdefault("files", {})[str(data)] = scores
@@ -421,17 +288,15 @@ def evaluate(
     return scores
 
 
-def _tokenized(model: TextModel, data: str | Path, temporary: Path, split: str) -> Shard:
+def _table(model: TextModel, data: str | Path, temporary: Path, split: str) -> Table:
     """A file as the model reads text, in a temporary folder."""
-    folder = temporary / split
+    folder, columns = temporary / split, columns_of(model.recipe)
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
-    tokenizer, source_tokenizer = model.tokenizer, model.source_tokenizer
-    tidy = corpus.trained_cleaner(source, tokenizer, source_tokenizer)
+    tidy = corpus.trained_cleaner(source, model.tokenizer, model.reading_tokenizer)
     source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `tidy`
-    pieces = (dataclasses.replace(piece, split=split) for piece in corpus.pieces(source, tidy))
-    paired = source.unit == "pair"
-    corpus.write_shards(pieces, tokenizer, folder, split, paired=paired, source_tokenizer=source_tokenizer)
-    return corpus.shards(folder)[split]
+    found = (dataclasses.replace(each, split=split) for each in corpus.examples(source, columns, tidy))
+    write_tables(found, columns, model.vocabularies, folder, needed=split)
+    return read_tables(folder, columns)[split]
 
 
 def _scored_step(run: Run) -> int:

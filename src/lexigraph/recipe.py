@@ -14,15 +14,22 @@ import dataclasses
 import math
 import tomllib
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.registry import SYSTEMS, nearest, system
+from lexigraph.registry import nearest, system
+
+T = TypeVar("T")
+
+
+def ranged(default: T, low: float, high: float = math.inf) -> T:
+    """A key with numbers from `low` to `high`; of a list, each one counts."""
+    return field(default=default, metadata={"range": (low, high)})
 
 
 @dataclass(frozen=True)
@@ -33,16 +40,19 @@ class Data:
     valid: str = ""  # empty: taken from `train` as `split` says
     test: str = ""  # likewise
     split: tuple[float, ...] = (0.9, 0.05, 0.05)  # shares of train, valid, test when there is one file
-    unit: Literal["line", "stream", "pair"] = "line"  # a line, a window of one long stream, or source and target
+    unit: Literal["line", "stream"] = "line"  # a line of a file, or a window of one long stream
     documents: str = "none"  # where documents begin: none, line, blank, file, or a column's name
     columns: dict[str, str] = field(default_factory=dict)  # our column -> the file's field
     clean: tuple[str, ...] = ()  # cleaning rules, in order
-    rare: tuple[int, ...] = ()  # then in stages: words seen at most so often go,
-    max_words: tuple[int, ...] = ()  # and after them lines of more words than this
+    rare: tuple[int, ...] = ranged((), 0)  # then in stages: words seen at most so often go,
+    max_words: tuple[int, ...] = ranged((), 1)  # and after them lines of more words than this
     dictionary: str = ""  # for the cleaning rule of that name: a file with one word a line
-    window: int = 0  # tokens per window of a stream; 0: the model's context
+    window: int = ranged(0, 0)  # tokens per window of a stream; 0: the model's context
     max_chars: int = 1_000_000  # a longer line is refused: it is rarely a sentence
-    sentences: int = 60_000  # how many the built-in corpus yields
+    sentences: int = ranged(60_000, 1)  # how many the built-in corpus yields
+    batch_tokens: int = ranged(0, 0)  # of a further table [data.NAME]: of it in a step; 0: as train.batch_tokens
+    mixing: Literal["together", "in turn"] = "together"  # of several tables: each step takes rows of all, or of one
+    turns: dict[str, int] = field(default_factory=dict)  # in turn: how often each table has its turn; else once
 
 
 @dataclass(frozen=True)
@@ -50,9 +60,9 @@ class Tokenizer:
     """How text becomes ids."""
 
     kind: Literal["char", "word", "bpe", "wordpiece", "unigram", "sentencepiece", "imported"] = "bpe"
-    size: int = 4096  # at most so many entries, special ones included
+    size: int = ranged(4096, 1)  # at most so many entries, special ones included
     lower: bool = False
-    min_count: int = 1  # rarer words or characters become <unk>
+    min_count: int = ranged(1, 1)  # rarer words or characters become <unk>
     special: tuple[str, ...] = ()
     separate: bool = False  # pairs: one of `size` for the sources, which `special` is of, and one for the targets
 
@@ -61,38 +71,38 @@ class Tokenizer:
 class Train:
     """The loop: how long, how fast, on what, and when to look up."""
 
-    steps: int = 1000  # optimizer steps
-    epochs: float = 0.0  # passes over the data, which then decide instead of `steps`; 0: `steps` decides
-    batch_tokens: int = 4096  # tokens per step over all processes, padding included
-    accumulate: int = 1  # micro-batches per step: the same result in less memory
-    seed: int = 0
+    steps: int = ranged(1000, 1)  # optimizer steps
+    epochs: float = ranged(0.0, 0)  # passes over the data, which then decide instead of `steps`; 0: `steps` decides
+    batch_tokens: int = ranged(4096, 1)  # tokens per step over all processes, padding included
+    accumulate: int = ranged(1, 1)  # micro-batches per step: the same result in less memory
+    seed: int = ranged(0, 0, 2**48)
     optimizer: Literal["sgd", "rmsprop", "adam", "adamw", "muon"] = "adamw"
-    lr: float = 1e-3
-    adam_share: float = 0.5  # muon: what is no matrix is trained by Adam, at this share of lr
-    betas: tuple[float, float] = (0.9, 0.95)
-    eps: float = 1e-8
-    momentum: float = 0.0  # sgd (Nesterov) and rmsprop
-    rmsprop_decay: float = 0.99  # rmsprop: the share that its running mean of squared gradients keeps in a step
-    weight_decay: float = 0.0  # matrices only, never biases and norms
+    lr: float = ranged(1e-3, 0)
+    adam_share: float = ranged(0.5, 0)  # muon: what is no matrix is trained by Adam, at this share of lr
+    betas: tuple[float, float] = ranged((0.9, 0.95), 0, 0.999999)
+    eps: float = ranged(1e-8, 0)
+    momentum: float = ranged(0.0, 0, 0.999999)  # sgd (Nesterov) and rmsprop
+    # rmsprop: the share that its running mean of squared gradients keeps in a step
+    rmsprop_decay: float = ranged(0.99, 0, 0.999999)
+    weight_decay: float = ranged(0.0, 0)  # matrices only, never biases and norms
     schedule: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "cosine"
-    warmup: int = 100  # steps of linear warm-up
-    renew: int = 0  # inverse-sqrt: warm up again every so many steps; 0: never
-    final_lr: float = 0.1  # where cosine and linear end, as a share of lr
+    warmup: int = ranged(100, 0)  # steps of linear warm-up
+    renew: int = ranged(0, 0)  # inverse-sqrt: warm up again every so many steps; 0: never
+    final_lr: float = ranged(0.1, 0)  # where cosine and linear end, as a share of lr
     slow: tuple[str, ...] = ()  # parts of the network, as "encoder", that are trained at
     slow_share: float = 0.0  # this share of the rate; 0: not at all
-    clip: float = 1.0  # largest gradient norm; 0: no clipping
+    clip: float = ranged(1.0, 0)  # largest gradient norm; 0: no clipping
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"  # auto: bf16 on CUDA, else fp32
     device: str = "auto"  # auto: CUDA, then MPS, then CPU
     compile: bool = False  # torch.compile: slow to start, faster after
     graphs: bool = False  # CUDA graphs: record the kernels of a pass once for each shape of batch, and replay them
     deterministic: bool = False  # bit-exact resume on CUDA too, a little slower
     parallel: Literal["ddp", "fully_shard"] = "ddp"  # under torchrun
-    validate_every: int = 0  # steps; 0: ten times a run
-    checkpoint_every: int = 0  # steps; 0: as validate_every
-    patience: int = 0  # validations without a better one before stopping; 0: never
+    validate_every: int = ranged(0, 0)  # steps; 0: ten times a run
+    checkpoint_every: int = ranged(0, 0)  # steps; 0: as validate_every
+    patience: int = ranged(0, 0)  # validations without a better one before stopping; 0: never
     metric: str = "loss"  # what patience and "best" look at
-    greater_is_better: bool = False  # of that metric
-    log_every: int = 10
+    log_every: int = ranged(10, 1)
     tensorboard: bool = True
 
 
@@ -100,11 +110,13 @@ class Train:
 class Eval:
     """How validation and test are measured."""
 
-    batch_tokens: int = 16384
-    streams: int = 8  # systems with memory read the text in so many parallel streams; 1 is exact
-    max_tokens: int = 0  # validate on the first so many tokens during training; 0: all
-    sentences: int = 2000  # autoencoders: decode so many held-out sentences for exact match
-    mixture: int = 20_000  # and fit the mixture that samples come from to so many training sentences; 0: none
+    batch_tokens: int = ranged(16384, 1)
+    streams: int = ranged(8, 1)  # systems with memory read the text in so many parallel streams; 1 is exact
+    max_tokens: int = ranged(0, 0)  # validate on the first so many tokens during training; 0: all
+    sentences: int = ranged(2000, 0)  # autoencoders: decode so many held-out sentences for exact match
+    mixture: int = ranged(
+        20_000, 0
+    )  # and fit the mixture that samples come from to so many training sentences; 0: none
 
 
 @dataclass(frozen=True)
@@ -118,58 +130,6 @@ class Expected:
 
 
 SECTIONS: dict[str, type] = {"data": Data, "tokenizer": Tokenizer, "train": Train, "eval": Eval}
-RANGES: dict[str, tuple[float, float]] = {  # numbers outside make no sense; of a list, each one counts
-    "data.window": (0, math.inf),
-    "data.sentences": (1, math.inf),
-    "data.rare": (0, math.inf),
-    "data.max_words": (1, math.inf),
-    "train.steps": (1, math.inf),
-    "train.epochs": (0, math.inf),
-    "train.batch_tokens": (1, math.inf),
-    "train.accumulate": (1, math.inf),
-    "train.seed": (0, 2**48),
-    "train.lr": (0, math.inf),
-    "train.adam_share": (0, math.inf),
-    "train.betas": (0, 0.999999),
-    "train.eps": (0, math.inf),
-    "train.momentum": (0, 0.999999),
-    "train.rmsprop_decay": (0, 0.999999),
-    "train.weight_decay": (0, math.inf),
-    "train.warmup": (0, math.inf),
-    "train.renew": (0, math.inf),
-    "train.final_lr": (0, math.inf),
-    "train.clip": (0, math.inf),
-    "train.patience": (0, math.inf),
-    "train.validate_every": (0, math.inf),
-    "train.checkpoint_every": (0, math.inf),
-    "train.log_every": (1, math.inf),
-    "eval.batch_tokens": (1, math.inf),
-    "eval.streams": (1, math.inf),
-    "eval.max_tokens": (0, math.inf),
-    "eval.sentences": (0, math.inf),
-    "eval.mixture": (0, math.inf),
-    "tokenizer.size": (1, math.inf),
-    "tokenizer.min_count": (1, math.inf),
-    "model.layers": (1, math.inf),  # of the system's own keys, those of these names
-    "model.heads": (1, math.inf),
-    "model.dim": (1, math.inf),
-    "model.context": (2, math.inf),
-    "model.dropout": (0, 0.999),
-    "model.inner": (0, math.inf),
-    "model.memory": (0, math.inf),
-    "model.hidden": (1, math.inf),
-    "model.embedding": (1, math.inf),
-    "model.latent": (1, math.inf),
-    "objective.label_smoothing": (0, 0.999),
-    "objective.blur": (0, math.inf),
-    "objective.sharp": (0, 1),
-    "objective.hide": (0, 0.999),
-    "objective.drop": (0, 0.999),
-    "objective.word_dropout": (0, 0.999),
-    "objective.free_bits": (0, math.inf),
-    "objective.longest": (1, math.inf),
-    "objective.forward": (0, 1),
-}
 SYSTEM_SECTIONS = {
     "model": "Config",
     "objective": "Objective",
@@ -189,10 +149,12 @@ class Recipe:
     train: Train
     eval: Eval
     expected: Expected = field(default_factory=Expected)
+    tables: dict[str, Data] = field(default_factory=dict)  # further ones, by name: [data.NAME]
 
     def flat(self) -> dict[str, Any]:
         """`{"train.steps": 500, …}`: every key with its value."""
         parts = {name: getattr(self, name) for name in (*SECTIONS, *SYSTEM_SECTIONS)}
+        parts |= {f"data.{name}": data for name, data in self.tables.items()}
         values = {
             f"{name}.{key.name}": getattr(part, key.name)
             for name, part in parts.items()
@@ -203,8 +165,9 @@ class Recipe:
     def toml(self) -> str:
         """The recipe as TOML text that `read` takes back."""
         lines = [f"system = {_toml(self.system)}", f"about = {_toml(self.about)}"]
-        for name in ("data", "tokenizer", "model", "objective", "train", "eval", "expected"):
-            part = getattr(self, name)
+        parts = {name: getattr(self, name) for name in ("data", "tokenizer", "model", "objective", "train", "eval")}
+        parts |= {"expected": self.expected} | {f"data.{name}": data for name, data in self.tables.items()}
+        for name, part in parts.items():
             lines += ["", f"[{name}]"]
             lines += [f"{key.name} = {_toml(getattr(part, key.name))}" for key in dataclasses.fields(part)]
         return "\n".join(lines) + "\n"
@@ -263,10 +226,19 @@ def source(name_or_file: str | Path) -> Source:
         raise LexigraphError(f"The recipe {name} cannot be read: {error}.") from None
 
 
-def read(name_or_file: str | Path, changes: Mapping[str, Any] | None = None, *, tiny: bool = False) -> Recipe:
-    """A recipe by name or file, with `section.key` values changed; `tiny` applies its `[tiny]` table first."""
+def read(
+    name_or_file: str | Path,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    tiny: bool = False,
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]] = lambda tables: tables,
+) -> Recipe:
+    """A recipe by name or file, with `section.key` values changed; `tiny` applies its `[tiny]` table first.
+
+    upgrade: what makes today's tables of an older run's.
+    """
     origin = source(name_or_file)
-    tables = {name: value for name, value in origin.tables.items() if name != "tiny"}
+    tables = upgrade({name: value for name, value in origin.tables.items() if name != "tiny"})
     changes = (origin.tables.get("tiny", {}) if tiny else {}) | dict(changes or {})
     return _resolve(origin, tables, changes)
 
@@ -281,6 +253,8 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
         raise UsageError(f"{origin.where('', 'system')}: {error}") from None
     kinds = SECTIONS | {part: getattr(module, attribute) for part, attribute in SYSTEM_SECTIONS.items()}
     kinds["expected"] = Expected
+    tables, further = _further_tables(tables)
+    kinds |= dict.fromkeys(further, Data)
     for key in tables:
         if key not in kinds and key not in ("system", "about"):
             raise UsageError(f"{origin.where(key, '')}: unknown section [{key}]{nearest(key, kinds)}")
@@ -288,36 +262,52 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
     for part, kind in kinds.items():
         parts[part] = section(origin, part, kind, tables.get(part, {}))
     for dotted, value in changes.items():
-        part, _, key = dotted.partition(".")
+        part, _, key = dotted.rpartition(".")
         if part not in kinds or key not in _hints(kinds[part]):
             valid = [f"{s}.{k}" for s, kind in kinds.items() for k in _hints(kind)]
             raise UsageError(f"Unknown key {dotted}{nearest(dotted, valid)}")
         value = typed(value, _hints(kinds[part])[key], dotted, "")
         parts[part] = dataclasses.replace(parts[part], **{key: value})
-    for dotted, (low, high) in RANGES.items():
-        part, _, key = dotted.partition(".")
-        value = getattr(parts[part], key, low)
-        if not all(low <= number <= high for number in (value if isinstance(value, tuple) else [value])):
-            where = "" if dotted in changes else f"{origin.where(part, key)}: "
+    for part, values in parts.items():
+        _check_ranges(origin, part, values, changes)
+    more = {part.removeprefix("data."): parts.pop(part) for part in further}
+    recipe = Recipe(system=name, about=str(tables.get("about", "")), tables=more, **parts)
+    if recipe.tokenizer.separate:
+        _check_separate(
+            recipe, "" if "tokenizer.separate" in changes else f"{origin.where('tokenizer', 'separate')}: "
+        )
+    return recipe
+
+
+def _further_tables(tables: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The sections of a recipe with each [data.NAME] as one of its own, and the names of those."""
+    data = tables.get("data", {})
+    named = [key for key in data if isinstance(data[key], dict) and key not in _hints(Data)]
+    flat = {f"data.{name}": data[name] for name in named}
+    own = {key: value for key, value in data.items() if key not in named}
+    return (tables | {"data": own} | flat) if named else tables, list(flat)
+
+
+def _check_ranges(origin: Source, part: str, values: Any, changes: Mapping[str, Any]) -> None:
+    """Refuse numbers that make no sense."""
+    for key in dataclasses.fields(values):
+        low, high = key.metadata.get("range", (-math.inf, math.inf))
+        value = getattr(values, key.name)
+        numbers = value if isinstance(value, tuple) else [value]
+        if "range" in key.metadata and not all(low <= number <= high for number in numbers):
+            dotted = f"{part}.{key.name}"
+            where = "" if dotted in changes else f"{origin.where(part, key.name)}: "
             limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
             raise UsageError(f"{where}{dotted} must be {limits}, not {value}.")
-    if parts["tokenizer"].separate:
-        where = "" if "tokenizer.separate" in changes else f"{origin.where('tokenizer', 'separate')}: "
-        _check_separate(name, parts["data"], where)
-    return Recipe(system=name, about=str(tables.get("about", "")), **parts)
 
 
-def _check_separate(name: str, data: Data, where: str) -> None:
-    """A vocabulary each is for sources and targets, of systems that learn from nothing else."""
-    able = [other for other, entry in SYSTEMS.items() if entry.separate]
-    if name not in able:
+def _check_separate(recipe: Recipe, where: str) -> None:
+    """A vocabulary for each side is for systems that have two sides."""
+    columns = system(recipe.system).network_class().columns(recipe)
+    if len({column.vocabulary for column in columns.values() if column.kind == "tokens"}) < 2:
         raise UsageError(
-            f"{where}A {name} model has one vocabulary for all that it reads and writes: leave out "
-            f"tokenizer.separate, which is for {', '.join(able)}."
-        )
-    if data.unit != "pair":
-        raise UsageError(
-            f'{where}tokenizer.separate is for sources and targets: data.unit must be "pair", not "{data.unit}".'
+            f"{where}This {recipe.system} model has one vocabulary for all that it reads and writes: leave out "
+            "tokenizer.separate, which is for translators."
         )
 
 

@@ -29,52 +29,86 @@ CONTRACTS = (
 
 @dataclass(frozen=True)
 class System:
-    """The class that builds the network, and what comes of it."""
+    """What a system is made of: names of classes and modules, imported only when the system is used."""
 
-    path: str  # "module:Class", imported only when the system is used
-    abilities: tuple[str, ...]  # what a trained model can do: methods of TextModel, verbs of the command line
-    task: str = "language"  # how it is measured: a module of evaluation/
-    separate: bool = False  # whether sources and targets may have a vocabulary each (tokenizer.separate)
+    network: str  # "module:Class"; the module also holds its `Config` and `Objective`
+    model: str  # "module:Class" of what `load` returns
+    task: str  # how it is measured: a module of evaluation/
+    abilities: tuple[str, ...]  # what a trained model can do: methods of its class, verbs of the command line
+    fields: tuple[str, ...] = ("text",)  # what a record of its data holds, as its recipes read it
     exempt: dict[str, str] = field(default_factory=dict)  # contract -> why it cannot hold
 
     def module(self) -> Any:
-        """The module, which holds the network's class and its `Config` and `Objective`."""
-        return importlib.import_module(self.path.split(":")[0])
+        """The module of the network."""
+        return importlib.import_module(self.network.split(":")[0])
 
-    def load(self) -> Any:
-        """The network's class."""
-        return getattr(self.module(), self.path.split(":")[1])
+    def network_class(self) -> Any:
+        return _found(self.network)
+
+    def model_class(self) -> Any:
+        return _found(self.model)
+
+    def task_module(self) -> Any:
+        return importlib.import_module(f"lexigraph.evaluation.{self.task}")
+
+
+def _found(path: str) -> Any:
+    module, name = path.split(":")
+    return getattr(importlib.import_module(module), name)
 
 
 LANGUAGE_MODEL = ("generate", "complete", "score", "rank")
 AUTOENCODER = ("encode", "decode", "blend", "solve", "sample", "neighbours", "score")
 PICTURES = (*AUTOENCODER[:2], "pictures", "read", *AUTOENCODER[2:])
 ENCODER = ("fill", "encode", "neighbours")
-SEES_ALL = {
-    "causality": "every place sees the whole text, before and after it",
-    "cache": "it guesses hidden tokens all at once and writes no text step by step",
-}
 TRANSLATOR = ("translate", "score")
+SEES_ALL = {
+    "causality": "every position sees the whole text, before and after it",
+    "cache": "it predicts masked tokens all at once and writes no text step by step",
+}
 READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
+
+def _language_model(network: str, **more: Any) -> System:
+    return System(network, "lexigraph.abilities.language:LanguageModel", "language", LANGUAGE_MODEL, **more)
+
+
+def _encoder(network: str, task: str) -> System:
+    return System(network, "lexigraph.abilities.encoding:Encoder", task, ENCODER, exempt=SEES_ALL)
+
+
+def _translator(network: str, **more: Any) -> System:
+    return System(network, "lexigraph.abilities.translating:Translator", "translation", TRANSLATOR, **more)
+
+
 SYSTEMS: dict[str, System] = {
-    "gpt": System("lexigraph.models.gpt:GPT", LANGUAGE_MODEL),
-    "lstm-lm": System("lexigraph.models.lstm_lm:LSTMLanguageModel", LANGUAGE_MODEL),
-    "nplm": System("lexigraph.models.nplm:NPLM", LANGUAGE_MODEL),
-    "xlnet": System("lexigraph.models.xlnet:XLNet", (*LANGUAGE_MODEL, "fill"), task="masked"),
-    "bert": System("lexigraph.models.bert:BERT", ENCODER, task="masked", exempt=SEES_ALL),
-    "electra": System("lexigraph.models.electra:ELECTRA", ENCODER, task="masked", exempt=SEES_ALL),
-    "transformer": System("lexigraph.models.transformer:Transformer", TRANSLATOR, task="translation", separate=True),
-    "bart": System("lexigraph.models.bart:BART", TRANSLATOR, task="translation"),
-    "t5": System("lexigraph.models.t5:T5", TRANSLATOR, task="translation"),
+    "gpt": _language_model("lexigraph.models.gpt:GPT"),
+    "lstm-lm": _language_model("lexigraph.models.lstm_lm:LSTMLanguageModel"),
+    "nplm": _language_model("lexigraph.models.nplm:NPLM"),
+    "xlnet": System(
+        "lexigraph.models.xlnet:XLNet",
+        "lexigraph.abilities.encoding:FillingLanguageModel",
+        "masked",
+        (*LANGUAGE_MODEL, "fill"),
+    ),
+    "bert": _encoder("lexigraph.models.bert:BERT", "masked"),
+    "electra": _encoder("lexigraph.models.electra:ELECTRA", "replaced"),
+    "transformer": _translator("lexigraph.models.transformer:Transformer", fields=("source", "target")),
+    "bart": _translator("lexigraph.models.bart:BART"),
+    "t5": _translator("lexigraph.models.t5:T5"),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
+        "lexigraph.abilities.spaces:SentenceSpace",
+        "reconstruction",
         AUTOENCODER,
-        task="reconstruction",
         exempt=READS_IT_FIRST,
     ),
     "picture": System(
-        "lexigraph.models.picture:PictureAutoencoder", PICTURES, task="reconstruction", exempt=READS_IT_FIRST
+        "lexigraph.models.picture:PictureAutoencoder",
+        "lexigraph.abilities.pictures:PictureSpace",
+        "reconstruction",
+        PICTURES,
+        exempt=READS_IT_FIRST,
     ),
 }
 

@@ -14,19 +14,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lexigraph import __version__
+from lexigraph import __version__, upgrades
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 
 BUNDLED = Path(__file__).parent / "bundled"
-FORMAT = 1  # raise it when an old run folder would be misread, and add the upgrade below
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}  # format n -> config of format n + 1
+FORMAT = 2  # raise it when an old run folder would be misread, and say in upgrades.py what it means
+OLDEST = 1
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,29 @@ class Run:
         return run
 
     def config(self) -> dict[str, Any]:
-        """System, abilities, labels and format version; older formats are upgraded on reading."""
+        """System, abilities and format version."""
         config = self.json("config.json")
         version = config.get("format") if isinstance(config, dict) else None
-        if not isinstance(version, int) or not min(UPGRADES, default=FORMAT) <= version:
+        if not isinstance(version, int) or version < OLDEST:
             raise LexigraphError(f"{self.path / 'config.json'} does not state its format: this is not a run folder.")
         if version > FORMAT:
             raise LexigraphError(
                 f"{self.path} has format {version}, this Lexigraph ({__version__}) reads up to {FORMAT}: "
                 "update Lexigraph to use it."
             )
-        for old in range(version, FORMAT):
-            config = UPGRADES[old](config)
         return config
 
     def recipe(self) -> recipes.Recipe:
         """The resolved recipe that made this run."""
+        version = self.config()["format"]
         try:
-            return recipes.read(self.path / "recipe.toml")
-        except UsageError as error:  # not what the user wrote, but what became of the file
+            return recipes.read(self.path / "recipe.toml", upgrade=lambda tables: upgrades.recipe(tables, version))
+        except (UsageError, KeyError) as error:  # not what the user wrote, but what became of the file
             raise LexigraphError(f"The recipe of this run is damaged: {error}") from None
+
+    def roles(self) -> dict[str, int]:
+        """Special tokens that an older run names in its recipe, by the part that they play."""
+        return upgrades.roles(recipes.source(self.path / "recipe.toml").tables, self.config()["format"])
 
     def json(self, name: str) -> Any:
         """A JSON file of the run."""

@@ -45,13 +45,13 @@ def test_two_processes_give_the_step_of_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("system", "data", "tokenizer"),
-    [("gpt", "", ""), ("transformer", 'unit = "pair"', "separate = true")],  # a vocabulary for all, one for each side
+    ("system", "tokenizer"),
+    [("gpt", ""), ("transformer", "separate = true")],  # a vocabulary for all, one for each side
 )
-def test_two_processes_train_a_recipe_from_the_command_line(system, data, tokenizer, tmp_path):
+def test_two_processes_train_a_recipe_from_the_command_line(system, tokenizer, tmp_path):
     recipe = Path(tmp_path / "two.toml")
     recipe.write_text(
-        f'system = "{system}"\n[data]\nsentences = 300\n{data}\n[tokenizer]\nsize = 400\n{tokenizer}\n'
+        f'system = "{system}"\n[data]\nsentences = 300\n[tokenizer]\nsize = 400\n{tokenizer}\n'
         "[model]\nlayers = 1\nheads = 2\ndim = 16\ncontext = 32\n"
         "[train]\nsteps = 3\nbatch_tokens = 256\ntensorboard = false\n"
     )

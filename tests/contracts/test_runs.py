@@ -6,23 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import lexigraph.api
 from lexigraph import recipe as recipes
 from lexigraph.registry import SYSTEMS
-from lexigraph.textmodel import TextModel
+from tests.contracts.asked import ASKED, SENTENCES
 
-from .tiny import SENTENCES, bound_by, form_of
+from .tiny import bound_by, form_of
 
 FOUNDATIONS = ("gpt", "lstm-lm")  # these two are killed often, each other system once
-
-
-def trained(system: str, folder: Path) -> TextModel:
-    """A model after its two tiny steps."""
-    name, form = form_of(system)
-    return lexigraph.api.train(name, "grammar", folder / "run", tiny=True, quiet=True, set=form)
 
 
 @bound_by("resume")
@@ -42,54 +35,37 @@ def test_a_run_killed_at_random_moments_ends_the_same_to_the_last_bit(system, tm
 
 
 @bound_by("save-load")
-def test_a_loaded_model_gives_the_same_outputs(system, tmp_path):
-    model = trained(system, tmp_path)
-    again = lexigraph.api.load(tmp_path / "run")
+def test_a_loaded_model_gives_the_same_outputs(system, tiny_runs):
+    model, again = (lexigraph.api.load(tiny_runs(*form_of(system))) for _ in range(2))
     assert again.abilities == model.abilities
-    if "encode" in model.abilities:
-        z = model.encode(SENTENCES)
-        assert np.array_equal(z, again.encode(SENTENCES))
-    if "decode" in model.abilities:
-        assert model.decode(z) == again.decode(z)
-    if "fill" in model.abilities:
-        assert model.fill("She <mask> .") == again.fill("She <mask> .")
-    if "translate" in model.abilities:
-        assert model.translate(SENTENCES) == again.translate(SENTENCES)
-    if "score" in model.abilities:
-        given = {"sources": SENTENCES[::-1]} if "translate" in model.abilities else {}
-        assert np.array_equal(model.score(SENTENCES, **given), again.score(SENTENCES, **given))
-    if "generate" in model.abilities:
-        assert model.generate(["She", "The"], max_new=5) == again.generate(["She", "The"], max_new=5)
+    for ability in model.abilities:
+        assert ASKED[ability](model) == ASKED[ability](again), ability
 
 
-@bound_by("batch-invariance")
+@bound_by("batch-invariance", "generate")
 @pytest.mark.parametrize("settings", [{"temperature": 1.0, "top_p": 0.9}, {"temperature": 0}, {"beam": 3}])
-def test_generation_is_the_same_alone_and_in_a_batch(system, settings, tmp_path):
-    if "generate" not in SYSTEMS[form_of(system)[0]].abilities:
-        pytest.skip(f"{system} does not generate")
-    model = trained(system, tmp_path)
+def test_generation_is_the_same_alone_and_in_a_batch(system, settings, tiny_runs):
+    model = lexigraph.api.load(tiny_runs(*form_of(system)))
     prompts = ["She", "The old man", "", "She"]
     together = model.generate(prompts, max_new=8, **settings)
     alone = [model.generate([prompt], max_new=8, **settings)[0] for prompt in prompts]
     assert together[:3] == alone[:3]
 
 
-@bound_by("batch-invariance")
-def test_translations_are_the_same_alone_and_in_a_batch(system, tmp_path):
-    if "translate" not in SYSTEMS[form_of(system)[0]].abilities:
-        pytest.skip(f"{system} does not translate")
-    model = trained(system, tmp_path)
+@bound_by("batch-invariance", "translate")
+def test_translations_are_the_same_alone_and_in_a_batch(system, tiny_runs):
+    model = lexigraph.api.load(tiny_runs(*form_of(system)))
     together = model.translate(SENTENCES, beam=3)
     assert together == [model.translate(text, beam=3)[0] for text in SENTENCES]
 
 
 @pytest.mark.parametrize("name", recipes.names())
-def test_every_recipe_trains_two_steps_under_its_tiny_override(name, tmp_path):
-    lexigraph.api.train(name, "grammar", tmp_path / "run", tiny=True, quiet=True)
-    log = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
+def test_every_recipe_trains_two_steps_under_its_tiny_override(name, tiny_runs):
+    run = tiny_runs(name)
+    log = (run / "log.jsonl").read_text().splitlines()
     assert any('"step": 2' in line for line in log)
     assert {"recipe.toml", "config.json", "tokenizer.json", "model.safetensors", "results.json"} <= {
-        path.name for path in (tmp_path / "run").iterdir()
+        path.name for path in run.iterdir()
     }
 
 

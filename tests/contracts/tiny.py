@@ -1,9 +1,15 @@
-"""Every system of the registry at toy size, for the contracts: its tiny recipe, a tokenizer, a network, a batch."""
+"""Every system of the registry at toy size, for the contracts: its tiny recipe, vocabularies, a network, examples.
+
+Nothing here knows what a system is: examples are rows of the built-in corpus, with the columns that its network has.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import tempfile
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,30 +17,29 @@ import pytest
 import torch
 
 from lexigraph import recipe as recipes
+from lexigraph.nn.network import Examples, Network, build
+from lexigraph.objectives.terms import Batch
 from lexigraph.registry import SYSTEMS
 from lexigraph.text import corpus
-from lexigraph.text.tokenizer import Tokenizer
-from lexigraph.textmodel import build
+from lexigraph.text.batches import Rows
+from lexigraph.text.columns import Traits
+from lexigraph.text.storing import write_tables
+from lexigraph.text.tables import Table, tables
+from lexigraph.text.vocabularies import Vocabularies
 
-SENTENCES = (
-    "She laughed .",
-    "Did they open the old door ?",
-    "Please do not close the window .",
-    "He is not tired .",
-    "The girls who live near the river were singing .",
-    "We will buy three red apples tomorrow .",
-    "A bird sang .",
-    "Could you bring the lamp ?",
-)
-
-
-FORMS = {"transformer-separate": ("transformer", {"tokenizer.separate": True})}  # systems in another form
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than their recipes'
+    "transformer-separate": ("transformer", {"tokenizer.separate": True}),
+    "bart-pairs": ("bart", {"objective.noise": "none"}),
+    "t5-pairs": ("t5", {"objective.noise": "none"}),
+}
+SHORTEST = 8  # tokens of an example
 
 
-def bound_by(contract: str) -> Any:
-    """Parametrises a test over the systems that keep this contract."""
-    names = [name for name in (*SYSTEMS, *FORMS) if contract not in SYSTEMS[form_of(name)[0]].exempt]
-    return pytest.mark.parametrize("system", names)
+def bound_by(contract: str, ability: str = "") -> Any:
+    """Parametrises a test over the systems that keep this contract, and can do this."""
+    entries = {name: SYSTEMS[form_of(name)[0]] for name in (*SYSTEMS, *FORMS)}
+    names = [name for name, entry in entries.items() if contract not in entry.exempt]
+    return pytest.mark.parametrize("system", [n for n in names if not ability or ability in entries[n].abilities])
 
 
 def form_of(system: str) -> tuple[str, dict[str, Any]]:
@@ -45,24 +50,30 @@ def form_of(system: str) -> tuple[str, dict[str, Any]]:
 def recipe_of(system: str, **changes: Any) -> recipes.Recipe:
     """The tiny recipe of a system (its recipe has the system's name), dropout off."""
     name, form = form_of(system)
-    recipe = recipes.read(name, {"data.train": "grammar"} | form | changes, tiny=True)
-    if hasattr(recipe.model, "dropout"):
-        recipe = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, dropout=0.0))
-    return recipe
+    always = {"data.train": "grammar", "data.unit": "line", "data.split": [1.0]}
+    recipe = recipes.read(name, always | form | changes, tiny=True)
+    calm = {key: 0.0 for key in ("dropout",) if f"model.{key}" in recipe.flat()}
+    return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, **calm))
 
 
 @cache
-def tokenizers_of(system: str) -> tuple[Tokenizer, Tokenizer]:
-    return corpus.train_tokenizers(recipe_of(system))
+def data_of(system: str) -> tuple[Vocabularies, Table]:
+    """What the built-in corpus is to a system."""
+    recipe = recipe_of(system)
+    columns = SYSTEMS[recipe.system].network_class().columns(recipe)
+    vocabularies = corpus.learn_vocabularies(recipe, recipe.data, columns)
+    folder = Path(tempfile.mkdtemp())
+    write_tables(corpus.examples(recipe.data, columns), columns, vocabularies, folder)
+    return vocabularies, tables(folder, columns)["train"]
 
 
-def newborn(system: str, seed: int = 0, **changes: Any) -> Any:
+def newborn(system: str, seed: int = 0, **changes: Any) -> Network:
     """A network with the weights that training would start from."""
     torch.manual_seed(seed)
-    return build(recipe_of(system, **changes), *tokenizers_of(system))
+    return build(recipe_of(system, **changes), data_of(system)[0])
 
 
-def network_of(system: str, seed: int = 0, **changes: Any) -> Any:
+def network_of(system: str, seed: int = 0, **changes: Any) -> Network:
     """A network with random weights, large enough that its outputs differ."""
     network = newborn(system, seed, **changes)
     with torch.no_grad():
@@ -72,50 +83,32 @@ def network_of(system: str, seed: int = 0, **changes: Any) -> Any:
     return network.eval()
 
 
-def sequences_of(system: str, count: int = len(SENTENCES)) -> list[np.ndarray]:
-    """The sentences as tokens between boundaries, within the model's context."""
-    tokenizer, _ = tokenizers_of(system)
-    context = network_of(system).context or 10**6
-    rows = [[tokenizer.eos, *tokenizer.encode(text), tokenizer.eos] for text in SENTENCES[:count]]
-    return [np.array(row[:context]) for row in rows]
+def rows_of(system: str, count: int, alike: bool) -> tuple[Rows, Traits]:
+    """Short rows of different lengths; or all `alike`, as those of parallel streams are."""
+    table, traits = data_of(system)[1], newborn(system).traits
+    starts, lengths = table.cut(traits)
+    enough = np.flatnonzero(lengths >= min(SHORTEST, lengths.max()))
+    if alike:
+        enough = enough[lengths[enough] == np.bincount(lengths[enough]).argmax()]
+    by_length = enough[np.argsort(lengths[enough], kind="stable")][: max(count, len(enough) // 2)]
+    chosen = by_length[np.linspace(0, len(by_length) - 1, count).astype(int)]
+    return Rows(starts[chosen], lengths[chosen]), traits
 
 
-def columns_of(system: str, rows: list[np.ndarray]) -> dict[str, list[np.ndarray]]:
-    """The sentences as a batch of the system has them: texts, or sources and targets."""
-    if recipe_of(system).data.unit == "pair":
-        return {"source": [source_of(row) for row in rows], "target": rows}
-    return {"text": rows}
+def examples_of(system: str, count: int = 8, alike: bool = False) -> Examples:
+    """So many examples, as a network prepares them."""
+    rows, traits = rows_of(system, count, alike)
+    return data_of(system)[1].fetch(rows, traits)
 
 
-def source_of(row: np.ndarray) -> np.ndarray:
-    """What a translator reads for a sentence in these tests: its later part, so that the sides differ in length."""
-    return row[len(row) // 3 :]
+def some(examples: Examples, which: list[int]) -> dict[str, Any]:
+    """Some of the examples."""
+    return {name: [column[i] for i in which] for name, column in examples.items()}
 
 
-def reads_source(network: Any) -> bool:
-    """Whether it is called with a source and a target."""
-    return getattr(network, "reads_source", False)
-
-
-def logits_of(network: Any, rows: list[np.ndarray], sources: list[np.ndarray] | None = None) -> torch.Tensor:
-    """Logits of a batch of sentences, or of one without telling its length; a translator's given their sources."""
-    batch = prompts_of(rows)
-    if not reads_source(network):
-        return network(batch["ids"], batch["lengths"]) if len(rows) > 1 else network(batch["ids"])
-    read = prompts_of(sources or [source_of(row) for row in rows])
-    return network(read["ids"], batch["ids"], read["lengths"] if len(rows) > 1 else None)
-
-
-def beginning_of(network: Any, rows: list[np.ndarray]) -> dict[str, torch.Tensor]:
-    """What a search starts from: prompts; an autoencoder's vectors of the sentences; a translator's sources."""
-    batch = prompts_of([source_of(row) for row in rows] if reads_source(network) else rows)
-    return {"z": network.encode(batch["ids"], batch["lengths"])} if hasattr(network, "encode") else batch
-
-
-def prompts_of(rows: list[np.ndarray]) -> dict[str, torch.Tensor]:
-    """Ragged prompts, padded on the right."""
-    lengths = torch.tensor([len(row) for row in rows])
-    ids = torch.zeros(len(rows), int(lengths.max()), dtype=torch.long)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = torch.from_numpy(row)
-    return {"ids": ids, "lengths": lengths}
+def with_inputs(batch: Batch, changes: Mapping[tuple[int, int], int]) -> Batch:
+    """A batch in which a decoder is given other tokens at some places (row, position)."""
+    inputs = batch["inputs"].clone()
+    for place, token in changes.items():
+        inputs[place] = token
+    return Batch(batch.tensors | {"inputs": inputs}, batch.counts)

@@ -16,43 +16,44 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from lexigraph.recipe import Train
 from lexigraph.registry import SYSTEMS
-from lexigraph.text.batches import Spans
+from lexigraph.text.batches import Rows
+from lexigraph.text.columns import MAIN
 from lexigraph.training import checkpoint
 from lexigraph.training.distribution import World, join, whole
 from lexigraph.training.loop import Training
-from tests.contracts.tiny import columns_of, network_of, sequences_of
+from tests.contracts.tiny import examples_of, network_of, some
 
 SETTINGS = Train(optimizer="sgd", lr=1.0, schedule="constant", warmup=1, clip=0.0, precision="fp32", device="cpu")
 
 
 class Plan:
-    """Steps over the same sentences; as many rows as asked for, so that a process may be left without any."""
+    """Steps over the same examples; as many rows as asked for, so that a process may be left without any."""
 
-    epoch_steps, tokens = 10, 0
+    epoch_steps, tokens, many_shapes = 10, 0, True
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
 
-    def batch(self, step: int) -> Spans:
-        return Spans(np.arange(self.rows), np.ones(self.rows, int))
+    def batch(self, step: int) -> dict[str, Rows]:
+        return {MAIN: Rows(np.arange(self.rows), np.ones(self.rows, int))}
 
     def fresh(self, step: int) -> bool:
         return step == 0
 
 
 def weights_after(system: str, world: World, settings: Train, rows: int, steps: int = 2) -> dict[str, torch.Tensor]:
-    examples = columns_of(system, [sequence[:5] for sequence in sequences_of(system)])
-    training = Training(
-        network_of(system).double().train(),
-        Plan(rows),
-        lambda spans: {name: [column[i] for i in spans.starts] for name, column in examples.items()},
-        settings,
-        10,
-        world,
-    )
+    training = training_of(system, world, settings, rows)
     for _ in range(steps):
         training.step()
     return {name: whole(value).clone() for name, value in training.network.state_dict().items()}
+
+
+def training_of(system: str, world: World, settings: Train, rows: int) -> Training:
+    examples = examples_of(system, alike=True)
+    network = network_of(system).double().train()
+    return Training(
+        network, Plan(rows), lambda tables, _: some(examples, tables[MAIN].starts.tolist()), settings, 10, world
+    )
 
 
 def largest_difference(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
@@ -82,19 +83,11 @@ def main(folder: Path) -> None:
 def check_checkpoints(folder: Path, world: World) -> None:
     """A sharded run saves whole weights, and goes on from them."""
     settings = dataclasses.replace(SETTINGS, optimizer="adamw", lr=1e-2, parallel="fully_shard")
-    examples = [sequence[:5] for sequence in sequences_of("lstm-lm")]
-
-    def make() -> Training:
-        network = network_of("lstm-lm").double().train()
-        return Training(
-            network, Plan(8), lambda spans: {"text": [examples[i] for i in spans.starts]}, settings, 10, world
-        )
-
-    first = make()
+    first = training_of("lstm-lm", world, settings, 8)
     first.step()
     checkpoint.save(folder, first.network, first.optimizer, first.carries, first.progress, world)
     first.step()
-    second = make()
+    second = training_of("lstm-lm", world, settings, 8)
     path = checkpoint.latest(folder)
     assert path is not None
     second.progress, second.carries = checkpoint.restore(path, second.network, second.optimizer, 1, world)

@@ -6,12 +6,12 @@ import torch
 from toy_steppers import Bigram, Recurrent, forced, next_log_p, sentence
 from typer.testing import CliRunner
 
+from lexigraph.abilities.language import LanguageModel
 from lexigraph.cli import app
 from lexigraph.decoding import beam_search, filter_logits, generate
 from lexigraph.decoding.choices import Chance
 from lexigraph.decoding.sampling import inverse_cdf
 from lexigraph.errors import LexigraphError
-from lexigraph.textmodel import TextModel
 
 EOS, INF = 0, float("inf")
 LADDER = [0.5, 0.25, 0.125, 0.125]
@@ -175,7 +175,7 @@ def test_noise_changes_the_choice_not_the_score_and_belongs_to_the_sentence():
 def test_a_user_is_told_that_noise_is_on_logits_and_not_on_hidden_states():
     """Cho (2016) adds noise to a recurrent network's hidden state; who looks for that must not take this for it."""
     command = CliRunner().invoke(app, ["generate", "--help"], env={"COLUMNS": "300", "TERM": "dumb"}).output
-    for told in (command, generate.__doc__, beam_search.__doc__, TextModel.generate.__doc__):
+    for told in (command, generate.__doc__, beam_search.__doc__, LanguageModel.generate.__doc__):
         assert re.search(r"noise.*logits, not on hidden states", " ".join(told.split()))
 
 

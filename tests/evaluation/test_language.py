@@ -12,18 +12,28 @@ import pytest
 import torch
 
 import lexigraph.api
-from lexigraph.evaluation.language import bootstrap, headline, ngrams, row_losses, unigram_baseline
-from lexigraph.text import corpus
-from lexigraph.text.corpus import Shard
+from lexigraph.evaluation.intervals import bootstrap
+from lexigraph.evaluation.language import baseline, headline, row_sums, unigram_baseline
+from lexigraph.evaluation.measure import measured
+from lexigraph.text.columns import Column
+from lexigraph.text.storing import Example, write_tables
+from lexigraph.text.tables import Stored, Table, tables
 from lexigraph.words.ngram import NgramModel
 
+TEXT = {"text": Column("tokens")}
 
-def shard(ids: list[int], text_bytes: int) -> Shard:
-    return Shard(np.array(ids, np.uint16), np.array([0, len(ids) - 1]), text_bytes, np.bincount(ids, minlength=5))
+
+def stored(ids: list[int], offsets: list[int], text_bytes: int) -> Stored:
+    counts = np.bincount(ids, minlength=5)
+    return Stored(TEXT["text"], np.array(ids, np.uint16), np.array(offsets), counts=counts, bytes=text_bytes)
+
+
+def table(text: Stored) -> Table:
+    return Table(len(text.lengths()), {"text": text})
 
 
 def test_the_unigram_baseline_by_hand():
-    train, test = shard([2, 3, 3, 4, 2], 8), shard([2, 3, 2], 2)
+    train, test = stored([2, 3, 3, 4, 2], [0, 4], 8), stored([2, 3, 2], [0, 2], 2)
     # counts + 1 over five ids: 1 1 3 3 2 of 10; the test predicts one 3 and one 2
     nll = -(math.log(0.3) + math.log(0.3)) / 2
     found = unigram_baseline(train.counts, test)
@@ -125,10 +135,9 @@ def test_without_bits_per_byte_the_loss_chooses_the_weights_and_that_is_said(tmp
 def test_validation_on_the_first_tokens_reads_the_first_lines(tiny_run):
     model = lexigraph.api.load(tiny_run)
     network, recipe = model.network, model.recipe
-    ids = np.array([2, 5, 5, 2, 6, 2, 7, 7, 7, 2], np.uint16)
-    lines = Shard(ids, np.array([0, 3, 5, 9]), 9, np.bincount(ids))
-    _, counts = row_losses(network, lines, recipe, torch.device("cpu"), limit=4)
-    assert sorted(counts) == [2, 3]
+    lines = table(stored([2, 5, 5, 2, 6, 2, 7, 7, 7, 2], [0, 3, 5, 9], 9))
+    rows = measured(network, lines, recipe, row_sums, torch.device("cpu"), limit=4)
+    assert sorted(rows["tokens"]) == [2, 3]
 
 
 def test_evaluation_gives_what_score_gives(tiny_run, text, tmp_path):
@@ -154,22 +163,23 @@ def test_evaluation_gives_what_score_gives(tiny_run, text, tmp_path):
 def test_carried_streams_score_every_token_once(tmp_path, streams):
     changes = {"eval.streams": streams, "eval.batch_tokens": 64}
     model = lexigraph.api.train("lstm-lm", "grammar", tmp_path / "run", set=changes, tiny=True, quiet=True)
-    tokens = tmp_path / "tokens"
-    pieces = [corpus.Piece("test", "She laughed at the old door .", True) for _ in range(20)]
-    corpus.write_shards(pieces, model.tokenizer, tokens, "test")
-    loaded = corpus.shards(tokens)["test"]
-    totals, counts = row_losses(model.network, loaded, model.recipe, torch.device("cpu"))
-    assert counts.sum() == len(loaded.ids) - 1
+    folder = tmp_path / "tables"
+    examples = [Example("test", {"text": "She laughed at the old door ."}) for _ in range(20)]
+    write_tables(examples, TEXT, model.vocabularies, folder, needed="test")
+    loaded = tables(folder, TEXT)["test"]
+    values = loaded.columns["text"].values
+    rows = measured(model.network, loaded, model.recipe, row_sums, torch.device("cpu"))
+    assert rows["tokens"].sum() == len(values) - 1
     if streams == 1:  # exact: the same as reading the whole stream at once
-        ids = torch.from_numpy(loaded.ids.astype(np.int64))
+        ids = torch.from_numpy(values.astype(np.int64))
         log_p = model.network(ids[None, :-1]).detach().log_softmax(-1)[0]
-        assert totals.sum() == pytest.approx(-float(log_p.gather(1, ids[1:, None]).sum()), rel=1e-5)
+        assert rows["nll"].sum() == pytest.approx(-float(log_p.gather(1, ids[1:, None]).sum()), rel=1e-5)
 
 
 def test_the_ngram_baseline_is_that_of_the_ngram_model_on_the_same_tokens():
-    train = Shard(np.array([2, 3, 4, 2, 3, 3, 2], np.uint16), np.array([0, 3, 6]), 9, np.array([0, 0, 3, 3, 1]))
-    test = Shard(np.array([2, 3, 4, 2], np.uint16), np.array([0, 3]), 4, np.array([0, 0, 2, 1, 1]))
-    found = ngrams(train)(test)
+    train = table(stored([2, 3, 4, 2, 3, 3, 2], [0, 3, 6], 9))
+    test = table(stored([2, 3, 4, 2], [0, 3], 4))
+    found = baseline(train)(test)
     model = NgramModel.train([["3", "4"], ["3", "3"]], order=5, vocabulary=["0", "1", "2", "3", "4"])
     assert found["nll"] == pytest.approx(-model.score(["3", "4"]) / 3)
     assert found["bits_per_byte"] == pytest.approx(3 * found["nll"] / math.log(2) / 4)

@@ -14,8 +14,9 @@ from torch.distributions import Normal, kl_divergence
 
 from lexigraph import api, recipe
 from lexigraph.errors import LexigraphError
-from lexigraph.evaluation.latent.reconstruction import shard_of
-from lexigraph.evaluation.reconstruction import headline, row_scores, sentence_scores, validate
+from lexigraph.evaluation.latent.reconstruction import table_of
+from lexigraph.evaluation.measure import measured
+from lexigraph.evaluation.reconstruction import headline, row_sums, sentence_scores, validate
 from lexigraph.text.constructions import sentences
 from tests.evaluation.latent.fakes import Codec
 
@@ -26,7 +27,7 @@ def test_a_text_without_a_sentence_that_fits_is_refused():
     model = Codec(LINES, context=3)
     rows = model.tokenizer.encode_batch(LINES)
     with pytest.raises(LexigraphError, match="No sentence of this text fits into the model's 3 tokens"):
-        row_scores(model.network, shard_of(model, rows), recipe.read("picture"), torch.device("cpu"))
+        measured(model.network, table_of(model, rows), recipe.read("picture"), row_sums, torch.device("cpu"))
 
 
 def test_sentences_are_compared_character_for_character():
@@ -87,9 +88,9 @@ def test_validation_loss_of_a_variational_run_is_the_negative_elbo(variational):
     """One sample of z for each sentence, and all of its KL: no weight, no free bits, no annealing; per token."""
     model, out = variational
     network, objective = model.network, model.recipe.objective
-    shard = shard_of(model, model.tokenizer.encode_batch(TEXTS))
+    table = table_of(model, model.tokenizer.encode_batch(TEXTS))
     found: dict[str, float] = {}
-    arguments = (network, shard, model.recipe, model.device)
+    arguments = (network, table, model.recipe, model.device)
     given = given_to_the_decoder(model, lambda: found.update(validate(*arguments)))
     nll, loss, divergence, tokens, deviations = 0.0, 0.0, 0.0, 0, []
     for text in TEXTS:
@@ -114,17 +115,18 @@ def test_validation_loss_of_a_variational_run_is_the_negative_elbo(variational):
     logged = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     (last,) = [line for line in logged if line["kind"] == "valid"]
     assert last["loss"] == pytest.approx(found["loss"], rel=1e-4)
-    measured = json.loads((out / "results.json").read_text())["scores"]["valid"]
-    assert measured["loss"]["value"] == pytest.approx((loss + divergence) / tokens, rel=1e-4)
-    assert measured["negative_elbo"]["value"] == pytest.approx((nll + divergence) / tokens, rel=1e-4)
+    scores = json.loads((out / "results.json").read_text())["scores"]["valid"]
+    assert scores["loss"]["value"] == pytest.approx((loss + divergence) / tokens, rel=1e-4)
+    assert scores["negative_elbo"]["value"] == pytest.approx((nll + divergence) / tokens, rel=1e-4)
 
 
 def test_a_sentence_gets_the_same_sample_every_time_and_in_any_batch(variational):
     model, _ = variational
-    shard = shard_of(model, model.tokenizer.encode_batch(TEXTS))
+    table = table_of(model, model.tokenizer.encode_batch(TEXTS))
     small = replace(model.recipe, eval=replace(model.recipe.eval, batch_tokens=32))
     first, again, apart = (
-        row_scores(model.network, shard, settings, model.device) for settings in (model.recipe, model.recipe, small)
+        measured(model.network, table, settings, row_sums, model.device)
+        for settings in (model.recipe, model.recipe, small)
     )
     for name, sums in first.items():
         assert np.array_equal(sums, again[name]), name
@@ -133,16 +135,16 @@ def test_a_sentence_gets_the_same_sample_every_time_and_in_any_batch(variational
 
 def test_the_headline_tells_the_elbo_and_its_kl_apart_from_scores_of_the_mean(variational):
     _, run = variational
-    measured = json.loads((run / "results.json").read_text())["scores"]["valid"]
-    line = headline(measured)
-    parts = measured["posterior_kl"]["value"], measured["sampled_nll"]["value"]
+    scores = json.loads((run / "results.json").read_text())["scores"]["valid"]
+    line = headline(scores)
+    parts = scores["posterior_kl"]["value"], scores["sampled_nll"]["value"]
     assert f"negative ELBO {sum(parts):.4f}" in line
     assert f"posterior KL {parts[0]:.4f} and NLL {parts[1]:.4f} given a sampled z" in line
-    assert f"given the mean z KL {measured['kl']['value']:.4f} and NLL {measured['nll']['value']:.4f}" in line
+    assert f"given the mean z KL {scores['kl']['value']:.4f} and NLL {scores['nll']['value']:.4f}" in line
 
 
 def test_a_model_without_a_posterior_has_no_elbo():
     model = Codec(LINES)
-    shard = shard_of(model, model.tokenizer.encode_batch(LINES))
-    found = validate(model.network, shard, model.recipe, torch.device("cpu"))
+    table = table_of(model, model.tokenizer.encode_batch(LINES))
+    found = validate(model.network, table, model.recipe, torch.device("cpu"))
     assert set(found) == {"loss", "nll", "accuracy"}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import sacrebleu
 
 from lexigraph import api
-from lexigraph.abilities.base import Scored
+from lexigraph.abilities.spaces import SentenceSpace
+from lexigraph.abilities.textmodel import Scored
+from lexigraph.abilities.translating import Translator
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import LexigraphError
-from lexigraph.textmodel import TextModel
 
 TRAIN = [
     f"{name} {verb} ." for name in ("Ann", "Bob", "Eve", "Dan", "Ida") for verb in ("sang", "ran", "sat", "left")
@@ -43,8 +46,8 @@ def perfect(monkeypatch):
         return [[Hypothesis(tuple(row.tolist()), 0.0, 0.0, True)] for row in sources]
 
     monkeypatch.setattr("lexigraph.latent.space.Space.encode", encode)
-    monkeypatch.setattr(TextModel, "hypotheses", hypotheses)
-    monkeypatch.setattr(TextModel, "translations", translations)
+    monkeypatch.setattr(SentenceSpace, "hypotheses", hypotheses)
+    monkeypatch.setattr(Translator, "translations", translations)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -72,11 +75,12 @@ def test_declared_cleaning_is_part_of_the_task_and_named(tmp_path, perfect):
     assert "|reference:cleaned" in scores["signature"]
 
 
-def test_an_unfinished_run_without_its_held_out_text_is_refused(tmp_path):
+def test_an_unfinished_run_of_an_older_format_is_refused(tmp_path):
     changes = {"tokenizer.kind": "word", "train.batch_tokens": 64}
     file = lines(tmp_path / "a.txt", TRAIN)
     api.prepare("lstm-autoencoder", file, tmp_path / "run", valid=file, tiny=True, quiet=True, set=changes)
-    for raw in (tmp_path / "run" / "tokens").glob("valid.raw*"):
-        raw.unlink()
+    config = tmp_path / "run" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"format": 1}))
+    (tmp_path / "run" / "tables").rename(tmp_path / "run" / "tokens")
     with pytest.raises(LexigraphError, match="older Lexigraph"):
         api.train(out=tmp_path / "run", resume=True, quiet=True)

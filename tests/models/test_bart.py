@@ -14,13 +14,15 @@ from lexigraph.models import bart
 from lexigraph.objectives.hidden import Words
 from lexigraph.run import Run
 from lexigraph.training.distribution import World
+from tests.ids import ids
 
 EOS, MASK = 2, 3
 
 
-def network_of(objective: bart.Objective = bart.Objective(), **more: int) -> bart.BART:  # noqa: B008
+def network_of(objective: bart.Objective = bart.Objective(), begin: int = EOS) -> bart.BART:  # noqa: B008
     torch.manual_seed(0)
-    return bart.BART(bart.Config(layers=1, heads=2, dim=16, context=40, **more), objective, 60).eval()
+    config = bart.Config(layers=1, heads=2, dim=16, context=40)
+    return bart.BART(config, objective, ids(60, mask=MASK, begin=begin)).eval()
 
 
 def row_of(tokens: list[int]) -> np.ndarray:
@@ -29,7 +31,7 @@ def row_of(tokens: list[int]) -> np.ndarray:
 
 def test_it_reads_the_text_with_spans_hidden_and_writes_all_of_it():
     tokens = list(range(10, 30))
-    batch = network_of().prepare({"text": [row_of(tokens)], "seeds": np.array([4])})
+    batch = network_of().prepare({"text": [row_of(tokens)]}, {"": np.array([4])})
     assert batch["targets"][0].tolist() == [*tokens, EOS]
     assert batch["inputs"][0].tolist() == [EOS, *tokens]
     source = batch["source"][0].tolist()
@@ -45,7 +47,7 @@ def test_a_text_is_spoilt_alike_in_any_company_but_otherwise_in_each_epoch():
     together, alone = network.prepare({"text": rows}), network.prepare({"text": rows[1:2]})
     length = int(alone["source_lengths"][0])
     assert torch.equal(together["source"][1, :length], alone["source"][0, :length])
-    epochs = [network.prepare({"text": rows[:1], "seeds": np.array([seed])})["source"].tolist() for seed in range(5)]
+    epochs = [network.prepare({"text": rows[:1]}, {"": np.array([seed])})["source"].tolist() for seed in range(5)]
     assert len({str(source) for source in epochs}) == 5
 
 
@@ -53,13 +55,14 @@ def test_sentences_change_places_within_their_document():
     """Lewis et al. (2020): a document is divided into sentences by its full stops, and these are shuffled."""
     network = network_of(bart.Objective(noise="masking", rate=0.0))  # one token is hidden in any case
     stop = 5
-    network.words = Words(np.ones(60, bool), np.arange(60) == stop, 4)
+    begins = np.ones(60, bool)
+    network.words = Words(begins, ~begins, np.arange(60) == stop, 4)
     first = [10, 11, stop, 20, 21, 22, stop, stop, 30, 31, stop]  # two stops in a row end one sentence
     second = [40, stop, 50, 51]  # its end is in the next window
     row = np.array([EOS, *first, EOS, *second, 7])
     orders = set()
     for seed in range(200):
-        batch = network.prepare({"text": [row], "seeds": np.array([seed])})
+        batch = network.prepare({"text": [row]}, {"": np.array([seed])})
         assert batch["targets"][0].tolist() == [*first, EOS, *second, EOS]
         source = batch["source"][0].tolist()
         assert source[len(first)] == EOS  # between documents
@@ -83,7 +86,8 @@ def test_sentences_of_a_stream_change_places(tmp_path, documents):
     }  # fmt: skip
     folder = api.prepare("bart", tmp_path / "text.txt", tmp_path / "run", tiny=True, quiet=True, set=changes)
     training, _ = api.training_of(Run.open(folder), World(torch.device("cpu")))
-    batch = training.network.prepare(training.fetch(training.plan.batch(0)))
+    rows = training.plan.batch(0)
+    batch = training.network.prepare(training.fetch(rows, {"": np.arange(len(rows[""]))}))
     moved = (batch["source"] != batch["targets"]) & (batch["source"] != MASK)
     assert moved.any(1).all()  # in every window, beside the masked token
     assert not (moved & (batch["targets"] == EOS)).any()  # but for what stands between documents
@@ -116,10 +120,11 @@ def test_a_user_hears_before_training_that_there_is_nothing_to_permute(tmp_path,
 
 def test_a_text_of_one_sentence_keeps_its_order():
     network = network_of(bart.Objective(noise="masking", rate=0.0))
-    network.words = Words(np.ones(60, bool), np.arange(60) == 5, 4)
+    begins = np.ones(60, bool)
+    network.words = Words(begins, ~begins, np.arange(60) == 5, 4)
     tokens = [10, 11, 12, 5]
     for seed in range(20):
-        source = network.prepare({"text": [row_of(tokens)], "seeds": np.array([seed])})["source"][0].tolist()
+        source = network.prepare({"text": [row_of(tokens)]}, {"": np.array([seed])})["source"][0].tolist()
         assert sum(token != right for token, right in zip(source, tokens, strict=False)) == 1
 
 
@@ -146,13 +151,13 @@ def test_a_token_before_every_text_is_given_not_predicted():
 
 
 def test_the_mask_must_be_a_special_token(tmp_path):
-    with pytest.raises(LexigraphError, match=r"list them in tokenizer\.special"):
+    with pytest.raises(LexigraphError, match=r"set tokenizer\.special"):
         api.train("bart", "grammar", tmp_path / "run", tiny=True, quiet=True, set={"tokenizer.special": []})
 
 
 def test_a_model_of_plain_text_becomes_a_translator(tmp_path):
     api.train("bart", "grammar", tmp_path / "plain", tiny=True, quiet=True)
-    changes = {"data.unit": "pair", "data.sentences": 200}
+    changes = {"objective.noise": "none", "data.sentences": 200}
     model = api.train(
         "bart", "grammar", tmp_path / "pairs", start=tmp_path / "plain", tiny=True, quiet=True, set=changes
     )

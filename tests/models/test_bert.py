@@ -14,9 +14,11 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation import masked
 from lexigraph.models import bert, electra
 from lexigraph.models.bert import BERT, Config, Objective, two_segments
-from lexigraph.objectives.hidden import Words, contents
+from lexigraph.objectives.hidden import Frame, Words, contents
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.text.vocabularies import Vocabularies
+from tests.ids import ids as vocabulary
 
 BEGIN, END, MASK = 2, 2, 3
 FORMS = list(itertools.product(["pre", "post"], ["gelu", "relu", "silu"]))
@@ -26,7 +28,7 @@ TEXTS = ["the old man sang .", "she was singing near the old harbour !", "unhapp
 def network(objective: Objective | None = None, **settings) -> BERT:
     torch.manual_seed(0)
     shape = {"layers": 2, "heads": 2, "dim": 16, "context": 24, "dropout": 0.0}
-    made = BERT(Config(**shape | settings), objective or Objective(), 60)
+    made = BERT(Config(**shape | settings), objective or Objective(), vocabulary(60, mask=MASK))
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.normal_(std=0.3)
@@ -61,7 +63,7 @@ def test_each_epoch_hides_other_tokens_unless_masking_is_static():
     seen = {}
     for dynamic in (True, False):
         made = network(Objective(dynamic=dynamic))
-        epochs = [made.prepare({"text": texts, "seeds": np.arange(40) + 100 * epoch}) for epoch in (0, 1)]
+        epochs = [made.prepare({"text": texts}, {"": np.arange(40) + 100 * epoch}) for epoch in (0, 1)]
         seen[dynamic] = torch.equal(epochs[0]["inputs"], epochs[1]["inputs"])
     assert seen == {True: False, False: True}
 
@@ -73,39 +75,36 @@ def test_an_empty_text_hides_its_end_so_that_every_text_counts():
 
 
 def test_a_stretch_of_a_longer_text_has_boundaries_of_its_own_too():
-    row = np.arange(10, 20)
-    assert contents(np.array([2, *row, 2]), 10, 2, 2).tolist() == row.tolist()
-    assert contents(row, 9, 2, 2).tolist() == row[:-1].tolist()  # its last token opens the next stretch
+    row, frame = np.arange(10, 20), Frame(BEGIN, END, MASK, pad=0)
+    assert contents(np.array([2, *row, 2]), 10, frame).tolist() == row.tolist()
+    assert contents(row, 9, frame).tolist() == row[:-1].tolist()  # its last token opens the next stretch
     with pytest.raises(LexigraphError, match="fit"):
-        contents(row, 8, 2, 2)
+        contents(row, 8, frame)
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram", "sentencepiece", "word", "char"])
 def test_words_begin_and_sentences_end_where_the_tokenizer_says(kind):
     size = {"bpe": 275, "sentencepiece": 320}.get(kind, 60)
     tokenizer = Tokenizer.train(iter(TEXTS * 3), kind=kind, size=size, special=["<mask>"])
-    ids, known = tokenizer.encode(TEXTS[2]), Words.of(tokenizer, MASK)
+    row, known = tokenizer.encode(TEXTS[2]), Words.of(tokenizer)
     words: list[str] = []
-    for piece, begin in zip(tokenizer.tokens(ids), known.begins[ids], strict=True):
+    for piece, begin in zip(tokenizer.tokens(row), known.begins[row], strict=True):
         if begin or not words:
             words.append("")
         words[-1] += piece.removeprefix("##")
     assert [word.strip(" ▁") for word in words if word.strip(" ▁")] == TEXTS[2].split()
-    last = [token for token, stops in zip(ids, known.stops[ids], strict=True) if stops]
+    last = [token for token, stops in zip(row, known.stops[row], strict=True) if stops]
     assert [tokenizer.decode([token]).strip() for token in last] == ["."]
 
 
 def test_whole_words_are_hidden_whole():
     tokenizer = Tokenizer.train(iter(TEXTS * 3), kind="bpe", size=275, special=["<mask>"])
-    made = BERT(Config(layers=1, heads=1, dim=8, context=64), Objective(whole_word=True), len(tokenizer))
-    with pytest.raises(LexigraphError, match="learn_vocabulary"):
-        made.prepare({"text": [np.array([2, 5, 2])]})
-    made.learn_vocabulary(tokenizer)
-    assert made.words is not None
+    known = Vocabularies({"text": tokenizer})
+    made = BERT(Config(layers=1, heads=1, dim=8, context=64), Objective(whole_word=True), known)
     ids = np.array([2, *tokenizer.encode(TEXTS[1]), 2])
     word = np.cumsum(made.words.begins[ids])
     for seed in range(20):
-        batch = made.prepare({"text": [ids], "seeds": np.array([seed])})
+        batch = made.prepare({"text": [ids]}, {"": np.array([seed])})
         chosen = np.isin(np.arange(len(ids)), batch["places"][0].numpy())
         for number in np.unique(word[chosen]):
             inside = (word == number) & (ids != 2)
@@ -116,7 +115,7 @@ def hidden_together(made, ids: list[int], first: int, second: int) -> set[tuple[
     """Whether the token `first` and the token `second` of a text were to be guessed, over many draws."""
     seen = set()
     for seed in range(200):
-        batch = made.prepare({"text": [np.array([BEGIN, *ids, END])], "seeds": np.array([seed])})
+        batch = made.prepare({"text": [np.array([BEGIN, *ids, END])]}, {"": np.array([seed])})
         places = batch["places"][0][batch["targets"][0] != IGNORE]
         seen.add((ids.index(first) + 1 in places, ids.index(second) + 1 in places))
     return seen
@@ -126,8 +125,8 @@ def hidden_together(made, ids: list[int], first: int, second: int) -> set[tuple[
 def test_words_of_two_lines_or_documents_are_hidden_apart(system, network):
     tokenizer = Tokenizer.train(iter(TEXTS * 9), kind="bpe", size=330, special=["<mask>"])
     settings = {"layers": 1, "heads": 2, "dim": 16, "context": 64}
-    made = network(system.Config(**settings), system.Objective(rate=0.4, whole_word=True), len(tokenizer))
-    made.learn_vocabulary(tokenizer)
+    known = Vocabularies({"text": tokenizer})
+    made = network(system.Config(**settings), system.Objective(rate=0.4, whole_word=True), known)
     newline, she, he = (tokenizer.id_of(piece) for piece in ("\n", "she", " he"))
     lines = tokenizer.encode("he sang .\nshe was singing")
     assert tokenizer.tokens(lines)[lines.index(newline) + 1] == "she"  # in one piece, and no space before it
@@ -141,14 +140,13 @@ def test_words_of_two_lines_or_documents_are_hidden_apart(system, network):
 def test_words_of_two_segments_are_hidden_apart(kind, size):
     tokenizer = Tokenizer.train(iter(TEXTS * 3), kind=kind, size=size, special=["<mask>"])
     objective = Objective(rate=0.4, whole_word=True, next_sentence=True)
-    made = BERT(Config(layers=1, heads=1, dim=8, context=64, pooler=True), objective, len(tokenizer))
-    made.learn_vocabulary(tokenizer)
-    assert made.words is not None
+    known = Vocabularies({"text": tokenizer})
+    made = BERT(Config(layers=1, heads=1, dim=8, context=64, pooler=True), objective, known)
     ids = tokenizer.encode(TEXTS[2])[1:]  # a window of a longer text, which begins inside a word
     assert not made.words.begins[ids[0]]
     seen = set()
     for seed in range(200):
-        batch = made.prepare({"text": [np.array([BEGIN, *ids, END])], "seeds": np.array([seed])})
+        batch = made.prepare({"text": [np.array([BEGIN, *ids, END])]}, {"": np.array([seed])})
         if batch["exchanged"][0]:  # <begin> A <end> B <end>, and B is what the window begins with
             first = int((batch["segments"][0] == 1).nonzero()[0])
             places = batch["places"][0][batch["targets"][0] != IGNORE]
@@ -159,7 +157,7 @@ def test_words_of_two_segments_are_hidden_apart(kind, size):
 def test_a_tokenizer_without_a_mask_is_refused():
     tokenizer = Tokenizer.train(iter(TEXTS), kind="word")
     with pytest.raises(UsageError, match=r"tokenizer\.special"):
-        network().learn_vocabulary(tokenizer)
+        BERT(Config(), Objective(), Vocabularies({"text": tokenizer}))
     with pytest.raises(UsageError, match=r"objective\.rate"):
         network(Objective(rate=1.5))
 
@@ -197,13 +195,15 @@ def test_two_segments_stand_between_boundaries_and_are_told_apart():
 def test_the_order_of_segments_can_be_learned_and_has_its_own_term():
     torch.manual_seed(0)
     made = BERT(
-        Config(layers=1, heads=2, dim=32, context=16, dropout=0.0, pooler=True), Objective(next_sentence=True), 60
+        Config(layers=1, heads=2, dim=32, context=16, dropout=0.0, pooler=True),
+        Objective(next_sentence=True),
+        vocabulary(60, mask=MASK),
     )
     random = np.random.default_rng(0)
     texts = [np.array([2, *np.sort(random.choice(np.arange(4, 60), 8, replace=False)), 2]) for _ in range(256)]
     optimizer = torch.optim.Adam(made.parameters(), lr=3e-3)
     for epoch in range(60):
-        batch = made.prepare({"text": texts, "seeds": np.arange(256) + 1000 * epoch})
+        batch = made.prepare({"text": texts}, {"": np.arange(256) + 1000 * epoch})
         terms, _ = made.loss(batch)
         assert {name: term.count for name, term in terms.items()} == batch.counts
         optimizer.zero_grad()

@@ -8,10 +8,11 @@ import torch
 
 from lexigraph import api
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.evaluation import masked
+from lexigraph.evaluation import replaced as detection
 from lexigraph.models.electra import ELECTRA, Config, Objective, generator_shape
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.terms import value
+from tests.ids import ids
 
 MASK = 3
 
@@ -19,7 +20,7 @@ MASK = 3
 def network(objective: Objective | None = None, **settings) -> ELECTRA:
     torch.manual_seed(0)
     shape = {"layers": 2, "heads": 4, "dim": 32, "embedding": 12, "context": 24, "dropout": 0.0}
-    made = ELECTRA(Config(**shape | settings), objective or Objective(), 40)
+    made = ELECTRA(Config(**shape | settings), objective or Objective(), ids(40, mask=MASK))
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.normal_(std=0.3)
@@ -65,7 +66,7 @@ def test_only_hidden_tokens_are_replaced_and_a_hit_counts_as_original():
 def test_tokens_are_drawn_as_often_as_the_generator_says():
     made = network()
     draws = 4000
-    batch = made.prepare({"text": [np.array([2, 7, 8, 9, 2])] * draws, "seeds": np.arange(draws)})
+    batch = made.prepare({"text": [np.array([2, 7, 8, 9, 2])] * draws}, {"": np.arange(draws)})
     place = batch["places"][:, 0]
     same = place == place[0]
     logits = made.masked_logits(batch["inputs"][:1], None, place[:1, None])[0, 0]
@@ -78,11 +79,11 @@ def test_tokens_are_drawn_as_often_as_the_generator_says():
 
 def test_a_text_is_replaced_alike_in_any_batch_and_otherwise_by_another_seed():
     made, texts = network(), rows()
-    together = made.replace(made.prepare({"text": texts, "seeds": np.arange(len(texts))}))[0]
+    together = made.replace(made.prepare({"text": texts}, {"": np.arange(len(texts))}))[0]
     for index in (0, 7, 31):
-        alone = made.replace(made.prepare({"text": [texts[index]], "seeds": np.array([index])}))[0][0]
+        alone = made.replace(made.prepare({"text": [texts[index]]}, {"": np.array([index])}))[0][0]
         assert torch.equal(together[index, : len(alone)], alone)
-    others = made.replace(made.prepare({"text": texts, "seeds": np.arange(len(texts)) + 1000}))[0]
+    others = made.replace(made.prepare({"text": texts}, {"": np.arange(len(texts)) + 1000}))[0]
     assert not torch.equal(together, others)
 
 
@@ -121,18 +122,20 @@ def test_the_generator_is_a_share_of_the_discriminator_and_reads_with_its_table(
 def test_the_discriminator_learns_what_does_not_belong_into_a_text():
     """The generator guesses among all tokens, the text has only half of them."""
     torch.manual_seed(0)
-    made = ELECTRA(Config(layers=1, heads=2, dim=16, embedding=16, context=12, dropout=0.0), Objective(), 40)
+    made = ELECTRA(
+        Config(layers=1, heads=2, dim=16, embedding=16, context=12, dropout=0.0), Objective(), ids(40, mask=MASK)
+    )
     random = np.random.default_rng(0)
     texts = [np.array([2, *random.integers(4, 22, 10), 2]) for _ in range(64)]
     optimizer = torch.optim.Adam([*made.discriminator.parameters(), *made.dense.parameters()], lr=1e-2)
     optimizer.add_param_group({"params": [*made.replaced.parameters(), *made.embedding.parameters()]})
     for step in range(100):
         optimizer.zero_grad()
-        terms, _ = made.loss(made.prepare({"text": texts, "seeds": np.arange(64) + 64 * step}))
+        terms, _ = made.loss(made.prepare({"text": texts}, {"": np.arange(64) + 64 * step}))
         value({"loss": terms["loss"]}).backward()
         optimizer.step()
-    ids = torch.tensor([[2, 5, 30, 7, 8, 35, 9, 10, 11, 12, 13, 2]])
-    assert torch.equal(made(ids) > 0, ids >= 22)
+    text = torch.tensor([[2, 5, 30, 7, 8, 35, 9, 10, 11, 12, 13, 2]])
+    assert torch.equal(made(text) > 0, text >= 22)
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +172,7 @@ def test_scores_of_both_parts_with_what_calling_all_original_achieves(model, tmp
     assert scores["always_original"] == pytest.approx(float((replaced == 0)[inside].float().mean()))
     assert scores["detection"]["value"] == pytest.approx(float((called == replaced.bool())[inside].float().mean()))
     assert scores["hidden"] == len(lines)
-    assert "always original" in masked.headline(scores)
+    assert "always original" in detection.headline(scores)
 
 
 def test_a_lone_part_says_what_it_lacks():

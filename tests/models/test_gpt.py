@@ -10,13 +10,14 @@ import torch
 from lexigraph.errors import LexigraphError
 from lexigraph.models.gpt import GPT, Config, Objective
 from lexigraph.nn.positions import rotary, sinusoidal, turn
+from tests.ids import ids
 
 FORMS = list(itertools.product(["learned", "sinusoidal", "rotary"], ["pre", "post"], ["gelu", "relu", "silu"]))
 
 
 def network(**settings) -> GPT:
     torch.manual_seed(0)
-    made = GPT(Config(**{"layers": 2, "heads": 2, "dim": 16, "context": 12} | settings), Objective(), 30)
+    made = GPT(Config(**{"layers": 2, "heads": 2, "dim": 16, "context": 12} | settings), Objective(), ids(30))
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.dim() > 1:

@@ -11,11 +11,13 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from lexigraph import recipe
 from lexigraph.errors import LexigraphError
-from lexigraph.models.lstm_autoencoder import END, PRIOR, UNKNOWN, Config, LSTMAutoencoder, Objective
+from lexigraph.models.lstm_autoencoder import PRIOR, Config, LSTMAutoencoder, Objective
 from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.terms import value
+from tests.ids import ids
 
+END, UNKNOWN = 2, 1
 DENOISING = Objective(hide=0.2, drop=0.3, adversary=2.0)
 VARIATIONAL = Objective(variational=True, free_bits=0.1, anneal=10, word_dropout=0.3)
 ROWS = [np.array([END, *words, END]) for words in ([5, 6, 7], [8], [9, 10, 11, 12, 13, 14, 15], [16, 17, 18, 19])]
@@ -25,7 +27,7 @@ SEEDS = np.array([11, 22, 33, 44])
 def network(objective: Objective = DENOISING, **settings) -> LSTMAutoencoder:
     torch.manual_seed(0)
     sizes = {"layers": 2, "dim": 12, "embedding": 8, "latent": 6, "context": 12} | settings
-    made = LSTMAutoencoder(Config(**sizes), objective, 30)
+    made = LSTMAutoencoder(Config(**sizes), objective, ids(30))
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.normal_(std=0.3)
@@ -41,7 +43,7 @@ def padded(rows: list[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def training_batch(made: LSTMAutoencoder, chosen: list[int], step: int = 5):
-    return made.prepare({"text": [ROWS[i] for i in chosen], "seeds": SEEDS[chosen], "step": step})
+    return made.prepare({"text": [ROWS[i] for i in chosen]}, {"": SEEDS[chosen]}, step)
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -101,7 +103,7 @@ def test_noise_belongs_to_the_sentence_not_to_its_batch(objective):
     for name, term in together.items():
         assert term.count == sum(part[name].count for part in parts)
         assert torch.isclose(term.total, sum(part[name].total for part in parts), rtol=1e-10)
-    again = made.prepare({"text": ROWS, "seeds": SEEDS + 1, "step": 5})
+    again = made.prepare({"text": ROWS}, {"": SEEDS + 1}, 5)
     assert made.loss(again)[0]["loss"].total != together["loss"].total
 
 
@@ -186,12 +188,12 @@ def test_the_encoder_deceives_the_discriminator_and_that_one_learns_the_truth():
 )
 def test_a_tiny_one_learns_eight_sentences_by_heart(objective):
     torch.manual_seed(0)
-    made = LSTMAutoencoder(Config(dim=48, embedding=24, latent=16, context=12), objective, 40)
+    made = LSTMAutoencoder(Config(dim=48, embedding=24, latent=16, context=12), objective, ids(40))
     draw = np.random.default_rng(0)
     rows = [np.array([END, *draw.integers(3, 40, length), END]) for length in (3, 4, 5, 6, 7, 8, 9, 10)]
     optimizer = torch.optim.Adam(made.parameters(), lr=1e-2)
     for step in range(300):
-        batch = made.prepare({"text": rows, "seeds": np.arange(8) + 8 * step, "step": step})
+        batch = made.prepare({"text": rows}, {"": np.arange(8) + 8 * step}, step)
         value(made.loss(batch)[0]).backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -199,9 +201,9 @@ def test_a_tiny_one_learns_eight_sentences_by_heart(objective):
     batch = made.prepare({"text": rows})
     term = made.loss(batch)[0]["loss"]
     assert float(term.total.detach()) / term.count < 0.1
-    ids, lengths = padded([row[1:] for row in rows])
+    sources, lengths = padded([row[1:] for row in rows])
     with torch.inference_mode():
-        step = made.start({"z": made.encode(ids, lengths)})
+        step = made.start({"z": made.encode(sources, lengths)})
         written = []
         for _ in range(11):
             written.append(step.logits.argmax(1))

@@ -9,6 +9,7 @@ import torch
 from lexigraph.errors import LexigraphError
 from lexigraph.models.nplm import NPLM, Config, Objective
 from lexigraph.objectives.next_token import token_nll
+from tests.ids import ids
 
 FORMS = [(direct, tied) for direct in (True, False) for tied in (True, False)]
 BOUNDARY = 2
@@ -16,7 +17,7 @@ BOUNDARY = 2
 
 def network(**settings) -> NPLM:
     torch.manual_seed(0)
-    made = NPLM(Config(**{"context": 3, "dim": 5, "hidden": 7} | settings), Objective(), 20).double()
+    made = NPLM(Config(**{"context": 3, "dim": 5, "hidden": 7} | settings), Objective(), ids(20)).double()
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.normal_(std=0.5)
@@ -30,7 +31,7 @@ def text(length: int, rows: int = 1) -> torch.Tensor:
 
 
 def test_two_words_by_hand():
-    made = NPLM(Config(context=2, dim=1, hidden=1, direct=True, tied=False), Objective(), 3).double()
+    made = NPLM(Config(context=2, dim=1, hidden=1, direct=True, tied=False), Objective(), ids(3)).double()
     with torch.no_grad():
         made.embedding.weight.copy_(torch.tensor([[0.5], [-1.0], [2.0]]))  # C
         made.inner.weight.copy_(torch.tensor([[1.0, 0.5]]))  # H

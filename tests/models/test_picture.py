@@ -11,6 +11,7 @@ from lexigraph.nn.picture import Doubled
 from lexigraph.objectives.terms import value
 from lexigraph.recipe import Train
 from lexigraph.training.schedules import optimizer as make_optimizer
+from tests.ids import ids
 
 SMALL = {"layers": 2, "heads": 2, "dim": 32, "context": 12, "side": 16}
 DRAWN = np.random.default_rng(0).integers(3, 50, (8, 10))
@@ -19,11 +20,11 @@ ROWS = [np.array([2, *row[:length], 2]) for row, length in zip(DRAWN, (3, 7, 1, 
 
 def network(objective=None, **changes):
     torch.manual_seed(0)
-    return PictureAutoencoder(Config(**SMALL | changes), objective or Objective(), 50)
+    return PictureAutoencoder(Config(**SMALL | changes), objective or Objective(), ids(50))
 
 
-def batch(net, rows=ROWS, **extra):
-    return net.prepare({"text": rows, **extra})
+def batch(net, rows=ROWS, seeds=None, step=None):
+    return net.prepare({"text": rows}, None if seeds is None else {"": seeds}, step)
 
 
 def loss(net, rows=ROWS, **extra):
@@ -41,7 +42,7 @@ def test_a_vector_is_drawn_at_every_side_and_looked_at_in_sixteen_places(form, s
 
 
 def test_the_plain_form_has_the_channels_of_its_description():
-    net = PictureAutoencoder(Config(form="plain", layers=1, dim=256), Objective(), 50)
+    net = PictureAutoencoder(Config(form="plain", layers=1, dim=256), Objective(), ids(50))
     shapes = [tuple(p.shape[:2]) for name, p in net.painter.named_parameters() if p.dim() == 4]
     assert net.painter.start.out_features == 2 * 256
     assert shapes == [(512, 32), (256, 512), (128, 256), (64, 128), (32, 64), (3, 32)]

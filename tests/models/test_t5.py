@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -12,25 +10,28 @@ from lexigraph import api
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.models import t5
 from lexigraph.nn.relative_bias import RelativeBias, bucket
+from tests.ids import ids
 
 EOS, SENTINELS = 2, range(3, 19)
+PUBLISHED = range(59, 51, -1)  # counted down from the end
 
 
-def network_of(noise: str = "spans", sentinels: int = 8, **more: int) -> t5.T5:
+def network_of(noise: str = "spans", sentinels: range = SENTINELS[:8]) -> t5.T5:
     torch.manual_seed(0)
-    config = t5.Config(layers=2, heads=2, dim=16, context=40, sentinels=sentinels, **more)  # type: ignore[arg-type]
-    return t5.T5(config, t5.Objective(noise=noise, rate=0.3, mean=2.0), 60).eval()  # type: ignore[arg-type]
+    objective = t5.Objective(noise=noise, rate=0.3, mean=2.0)  # type: ignore[arg-type]
+    config = t5.Config(layers=2, heads=2, dim=16, context=40)
+    return t5.T5(config, objective, ids(60, sentinels=sentinels)).eval()
 
 
 def prepared(network: t5.T5, tokens: list[int], seed: int) -> tuple[list[int], list[int], list[int]]:
     """Source, inputs and targets of one text."""
-    batch = network.prepare({"text": [np.array([EOS, *tokens, EOS], np.uint16)], "seeds": np.array([seed])})
+    batch = network.prepare({"text": [np.array([EOS, *tokens, EOS], np.uint16)]}, {"": np.array([seed])})
     return batch["source"][0].tolist(), batch["inputs"][0].tolist(), batch["targets"][0].tolist()
 
 
 @pytest.mark.parametrize("noise", ["spans", "replaced"])
 def test_sentinels_say_where_what_is_missing_belongs(noise):
-    network, tokens = network_of(noise, sentinels=len(SENTINELS)), list(range(20, 50))
+    network, tokens = network_of(noise, sentinels=SENTINELS), list(range(20, 50))
     for seed in range(10):
         source, inputs, target = prepared(network, tokens, seed)
         assert source[-1] == target[-1] == EOS
@@ -80,22 +81,23 @@ def test_buckets_of_a_hand_worked_table():
     assert bucket(distance, both_ways=False, buckets=8, farthest=64).tolist() == [0] * 12  # what comes later
 
 
-def test_sentinels_must_fit_into_the_vocabulary():
-    with pytest.raises(LexigraphError, match=r"model\.sentinels"):
-        t5.T5(t5.Config(layers=1, heads=1, dim=8, sentinels=50), t5.Objective(), 40)
+@pytest.mark.parametrize("sentinels", [range(0), range(3, 4)])
+def test_a_vocabulary_must_have_sentinels(sentinels):
+    with pytest.raises(LexigraphError, match=r"fewer than two.* tokenizer\.special"):
+        t5.T5(t5.Config(layers=1, heads=1, dim=8), t5.Objective(), ids(40, sentinels=sentinels))
 
 
 @pytest.mark.parametrize("noise", ["spans", "replaced"])
 def test_fifteen_percent_of_texts_of_any_length_are_missing_by_default(noise):
     """Raffel et al. (2020), 3.1.4 and 3.3.4: a rate of 15 %, and random spans of three tokens on average."""
     config = t5.Config(layers=1, heads=1, dim=8)
-    network = t5.T5(config, t5.Objective(noise=noise), 1000)
+    network = t5.T5(config, t5.Objective(noise=noise), ids(1000, sentinels=range(3, 103)))
     first_word = 1 + max(network.sentinels)
     for length in (20, 40, 100, 250, config.context - 1):
         row, tokens, spans = np.arange(200, 200 + length), 0, 0
         texts = 40_000 // length
         for seed in range(texts):
-            source, target = network.spoil(row, np.random.default_rng(seed))
+            source, target = network.corrupted(row, np.random.default_rng(seed))
             tokens += int((target >= first_word).sum())
             spans += int((source < first_word).sum())
         assert tokens / (texts * length) == pytest.approx(0.15, abs=0.01)
@@ -103,24 +105,25 @@ def test_fifteen_percent_of_texts_of_any_length_are_missing_by_default(noise):
 
 
 def test_sentinels_that_cannot_suffice_are_refused():
-    config = t5.Config(layers=1, heads=1, dim=8, context=512, sentinels=26)
+    config = t5.Config(layers=1, heads=1, dim=8, context=512)
+    few, enough = (ids(1000, sentinels=range(3, 3 + count)) for count in (26, 27))
     text = {"text": [np.array([EOS, 100, 101, EOS])]}
     # 15 % of 511 tokens are 77, in 26 spans; one sentinel more ends the target
-    with pytest.raises(UsageError, match=r"model\.sentinels = 27 .* model\.context"):
-        t5.T5(config, t5.Objective(), 1000).prepare(text)
-    t5.T5(replace(config, sentinels=27), t5.Objective(), 1000).prepare(text)
-    t5.T5(config, t5.Objective(noise="dropped"), 1000).prepare(text)  # needs none
-    t5.T5(config, t5.Objective(), 1000).prepare({"source": text["text"], "target": text["text"]})
+    with pytest.raises(UsageError, match=r"list 27 in tokenizer\.special, as <0> to <26> .* model\.context"):
+        t5.T5(config, t5.Objective(), few).prepare(text)
+    t5.T5(config, t5.Objective(), enough).prepare(text)
+    t5.T5(config, t5.Objective(noise="dropped"), few).prepare(text)  # needs none
+    t5.T5(config, t5.Objective(), few).prepare({"source": text["text"], "target": text["text"]})
 
 
 def test_a_run_whose_sentinels_cannot_suffice_is_refused_before_it_begins(tmp_path):
-    with pytest.raises(UsageError, match=r"model\.sentinels"):
+    with pytest.raises(UsageError, match=r"sentinels are too few"):
         api.prepare("t5", "grammar", tmp_path / "run", tiny=True, quiet=True, set={"model.context": 256})
     assert not (tmp_path / "run").exists()
 
 
 def test_published_models_count_their_sentinels_down():
-    network = network_of(first_sentinel=59, sentinel_step=-1)
+    network = network_of(sentinels=PUBLISHED)
     assert network.sentinels == [59, 58, 57, 56, 55, 54, 53, 52]
     source, _, target = prepared(network, list(range(20, 50)), 0)
     assert [token for token in source if token > 51] == [t for t in target if t > 51][:-1]
@@ -128,7 +131,7 @@ def test_published_models_count_their_sentinels_down():
 
 
 def test_words_that_are_put_in_for_others_are_never_sentinels():
-    network, tokens = network_of("bert", first_sentinel=59, sentinel_step=-1), list(range(20, 50))
+    network, tokens = network_of("bert", PUBLISHED), list(range(20, 50))
     mask, others = 59, range(52, 59)  # sentinels 59 … 52, of which the first hides words
     for seed in range(200):
         source, _, _ = prepared(network, tokens, seed)

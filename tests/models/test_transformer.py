@@ -16,6 +16,7 @@ from lexigraph.errors import UsageError
 from lexigraph.evaluation.translation import corpus_scores
 from lexigraph.models import transformer
 from lexigraph.nn.positions import sinusoidal
+from tests.ids import ids
 
 VOCABULARY = 61
 EOS = 2
@@ -24,7 +25,7 @@ EOS = 2
 def network_of(norm: str = "post", **more: object) -> transformer.Transformer:
     torch.manual_seed(0)
     config = transformer.Config(layers=2, decoder_layers=3, heads=4, dim=16, context=30, norm=norm, **more)  # type: ignore[arg-type]
-    network = transformer.Transformer(config, transformer.Objective(), VOCABULARY).eval()
+    network = transformer.Transformer(config, transformer.Objective(), ids(VOCABULARY)).eval()
     for parameter in network.parameters():
         nn.init.normal_(parameter, std=0.3)
     return network
@@ -207,8 +208,10 @@ def test_pairs_that_are_too_long_are_counted(tmp_path):
     assert json.loads((tmp_path / "run" / "results.json").read_text())["too_long_for_training"] == 3
 
 
-def test_other_systems_refuse_pairs_and_a_translator_plain_text(tmp_path):
-    with pytest.raises(UsageError, match="gpt model learns from single texts"):
-        api.train("gpt", "grammar", tmp_path / "a", tiny=True, quiet=True, set={"data.unit": "pair"})
-    with pytest.raises(Exception, match=r'set data\.unit = "pair"'):
-        api.train("transformer", "grammar", tmp_path / "b", tiny=True, quiet=True, set={"data.unit": "line"})
+def test_a_translator_refuses_plain_text(tmp_path):
+    file = tmp_path / "text.txt"
+    file.write_text("She sang .\n" * 200)
+    with pytest.raises(UsageError, match="plain text has one column"):
+        api.train("transformer", file, tmp_path / "a", tiny=True, quiet=True)
+    with pytest.raises(UsageError, match=r'data\.unit = "stream" is for plain text'):
+        api.train("transformer", "grammar", tmp_path / "b", tiny=True, quiet=True, set={"data.unit": "stream"})

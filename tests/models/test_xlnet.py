@@ -15,6 +15,7 @@ from lexigraph.models.xlnet import Config, Objective, XLNet
 from lexigraph.nn.relative import Looking, RelativeAttention, distances, pick, shift
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives.next_token import token_nll
+from tests.ids import ids
 
 VOCABULARY = 30
 
@@ -22,7 +23,7 @@ VOCABULARY = 30
 def network(vocabulary: int = VOCABULARY, rate: float = 0.5, forward: float = 0.0, **settings) -> XLNet:
     torch.manual_seed(0)
     config = Config(**{"layers": 2, "heads": 2, "dim": 16, "context": 12} | settings)
-    made = XLNet(config, Objective(rate=rate, forward=forward), vocabulary)
+    made = XLNet(config, Objective(rate=rate, forward=forward), ids(vocabulary))
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.normal_(std=0.3)
@@ -67,7 +68,7 @@ def test_a_prediction_moves_with_what_is_known_and_with_nothing_else():
 def test_a_gap_is_filled_from_both_sides_and_not_from_other_gaps():
     made = network()
     ids = random_ids(1, 7)
-    ids[0, [2, 5]] = made.config.mask
+    ids[0, [2, 5]] = made.frame.mask
     gaps = torch.tensor([[2, 5]])
     before = made.masked_logits(ids, None, gaps)
     for place in (0, 1, 3, 4, 6):
@@ -104,22 +105,22 @@ def test_memory_has_its_size_and_no_gradient():
     _, carry = made.loss(made.prepare({"text": rows}))
     assert carry["memory"].shape == (2, 2, 7, 16)
     assert not carry["memory"].requires_grad
-    assert made.remembers
+    assert made.traits.stateful
     assert network().loss(network().prepare({"text": rows}))[1] is None
-    assert not network().remembers
+    assert not network().traits.stateful
 
 
 def test_the_first_token_is_given_and_the_share_of_others_is_predicted():
     made = network(rate=0.3)
     rows = [np.arange(3, 3 + length) for length in (21, 11, 2)]
-    batch = made.prepare({"text": rows, "seeds": np.arange(3)})
+    batch = made.prepare({"text": rows}, {"": np.arange(3)})
     assert (batch["targets"] >= 0).sum(1).tolist() == [6, 3, 1]
     assert batch.counts == {"loss": 10}
     assert (batch["ranks"][:, 0] == 0).all()
     for row, places, targets in zip(rows, batch["places"], batch["targets"], strict=True):
         for place, target in zip(places.tolist(), targets.tolist(), strict=True):
             assert target in (-100, row[place] if place < len(row) else None)
-    other = made.prepare({"text": rows, "seeds": np.arange(3) + 9})
+    other = made.prepare({"text": rows}, {"": np.arange(3) + 9})
     assert not torch.equal(batch["ranks"], other["ranks"])
 
 
@@ -127,7 +128,7 @@ def test_a_share_of_the_texts_is_trained_in_its_own_order_but_none_is_measured_s
     made = network(forward=0.3)
     rows = [np.arange(3, 14)] * 1000
     forward = torch.arange(11).expand(1000, -1)
-    trained = made.prepare({"text": rows, "seeds": np.arange(1000)})
+    trained = made.prepare({"text": rows}, {"": np.arange(1000)})
     share = (trained["ranks"] == forward).all(1).double().mean()
     assert 0.25 < share < 0.35
     measured = made.prepare({"text": [np.random.default_rng(n).permutation(25)[:11] + 3 for n in range(1000)]})

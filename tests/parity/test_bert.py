@@ -16,6 +16,7 @@ from lexigraph.exchange import bert as exchange
 from lexigraph.models import bert
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.terms import value
+from tests.ids import ids as vocabulary
 
 from .same import assert_same, assert_same_gradients
 
@@ -41,7 +42,7 @@ def pair(size: tuple[Any, ...] = SIZES[1], kind: str = "BertForMaskedLM", **obje
     for parameter in theirs.parameters():  # norms and biases too, which are born as 1 and 0
         torch.nn.init.normal_(parameter, std=0.3)
     config = bert.Config(**exchange.config_from(theirs.config.to_dict()))
-    ours = bert.BERT(config, bert.Objective(**objective), VOCABULARY)
+    ours = bert.BERT(config, bert.Objective(**objective), vocabulary(VOCABULARY, mask=3))
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs
 
@@ -85,7 +86,7 @@ def test_losses_and_gradients_are_those_of_bert(next_sentence):
     ours, theirs = pair(SIZES[1], kind, next_sentence=next_sentence)
     random = np.random.default_rng(0)
     rows = [np.array([2, *random.integers(4, VOCABULARY, length), 2]) for length in (17, 9, 3, 1)]
-    batch = ours.prepare({"text": rows, "seeds": np.arange(4)})
+    batch = ours.prepare({"text": rows}, {"": np.arange(4)})
     loss = value(ours.loss(batch)[0])
     loss.backward()
     labels = torch.full_like(batch["inputs"], IGNORE)
@@ -108,7 +109,7 @@ def test_what_is_exported_is_read_by_transformers(pooler, tmp_path: Path):
     transformers = pytest.importorskip("transformers")
     config = bert.Config(layers=2, heads=2, dim=24, context=20, activation="gelu-tanh", eps=1e-7, pooler=pooler)
     torch.manual_seed(3)
-    ours = bert.BERT(config, bert.Objective(), VOCABULARY).eval()
+    ours = bert.BERT(config, bert.Objective(), vocabulary(VOCABULARY, mask=3)).eval()
     for parameter in ours.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     settings = exchange.config_to(config, VOCABULARY)

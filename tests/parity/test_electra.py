@@ -15,6 +15,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.exchange import electra as exchange
 from lexigraph.models import electra
 from lexigraph.objectives.next_token import IGNORE
+from tests.ids import ids as vocabulary
 
 from .same import assert_same
 
@@ -47,7 +48,7 @@ def pair(size: tuple[int, ...], part: str) -> tuple[electra.ELECTRA, Any]:
     )
     random_weights(theirs)
     config = electra.Config(**exchange.config_from(theirs.config.to_dict()))
-    ours = electra.ELECTRA(config, electra.Objective(), VOCABULARY)
+    ours = electra.ELECTRA(config, electra.Objective(), vocabulary(VOCABULARY, mask=3))
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs
 
@@ -71,7 +72,7 @@ def test_logits_and_hidden_states_of_padded_rows_are_those_of_electra(size, leng
 def both_parts(**config: Any) -> electra.ELECTRA:
     torch.manual_seed(3)
     shape = {"layers": 2, "heads": 4, "dim": 32, "embedding": 24, "context": 20, "generator_share": 0.5}
-    network = electra.ELECTRA(electra.Config(**shape | config), electra.Objective(), VOCABULARY)
+    network = electra.ELECTRA(electra.Config(**shape | config), electra.Objective(), vocabulary(VOCABULARY, mask=3))
     return random_weights(network)
 
 
@@ -95,7 +96,7 @@ def test_both_parts_are_exported_and_have_the_losses_of_electra(config, tmp_path
     ours = both_parts(**config)
     random = np.random.default_rng(0)
     rows = [np.array([2, *random.integers(4, VOCABULARY, length), 2]) for length in (17, 9, 3, 1)]
-    batch = ours.prepare({"text": rows, "seeds": np.arange(4)})
+    batch = ours.prepare({"text": rows}, {"": np.arange(4)})
     terms, _ = ours.loss(batch)
     seen = (torch.arange(batch["inputs"].shape[1]) < batch["lengths"][:, None]).long()
     labels = torch.full_like(batch["inputs"], IGNORE)
@@ -120,7 +121,7 @@ def test_one_part_comes_back_as_it_went():
     for part in PARTS:
         settings = exchange.config_to(ours.config, VOCABULARY, part)
         config = electra.Config(**exchange.config_from(settings))
-        alone = electra.ELECTRA(config, electra.Objective(), VOCABULARY)
+        alone = electra.ELECTRA(config, electra.Objective(), vocabulary(VOCABULARY, mask=3))
         alone.load_state_dict(
             exchange.weights_from(exchange.weights_to(ours.state_dict(), ours.config, part), config)
         )

@@ -13,6 +13,7 @@ from lexigraph.exchange import gpt2, gpt_neox
 from lexigraph.models import gpt, lstm_lm
 from lexigraph.objectives.next_token import shifted
 from lexigraph.objectives.terms import value
+from tests.ids import ids as vocabulary
 
 from .same import assert_same, assert_same_gradients
 
@@ -42,7 +43,7 @@ def pair(
         torch.nn.init.normal_(parameter, std=0.3)
     config = gpt.Config(**gpt2.config_from(theirs.config.to_dict()))
     assert (config.activation, config.tied) == (activation, tied)
-    ours = gpt.GPT(config, gpt.Objective(), VOCABULARY)
+    ours = gpt.GPT(config, gpt.Objective(), vocabulary(VOCABULARY))
     ours.load_state_dict(gpt2.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs.eval()
 
@@ -125,7 +126,7 @@ def test_exported_weights_give_their_model_the_same_outputs(form: dict[str, Any]
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = gpt.Config(2, 2, 16, 20, **form)
-    ours = gpt.GPT(config, gpt.Objective(), VOCABULARY).eval()
+    ours = gpt.GPT(config, gpt.Objective(), vocabulary(VOCABULARY)).eval()
     for parameter in ours.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     exchange = gpt_neox if config.positions == "rotary" else gpt2
@@ -141,7 +142,7 @@ def test_exported_weights_give_their_model_the_same_outputs(form: dict[str, Any]
     ids = torch.randint(VOCABULARY, (3, 20))
     assert_same(ours(ids), theirs(ids).logits)
     again = gpt.Config(**exchange.config_from(theirs.config.to_dict()))  # and back
-    back = gpt.GPT(again, gpt.Objective(), VOCABULARY).eval()
+    back = gpt.GPT(again, gpt.Objective(), vocabulary(VOCABULARY)).eval()
     back.load_state_dict(exchange.weights_from(theirs.state_dict(), again))
     assert_same(back(ids), theirs(ids).logits)
 
@@ -151,7 +152,7 @@ def test_a_decoder_with_large_weights_agrees_with_the_plain_network(layers: int)
     """Large weights are laid out anew for decoding, and again when they change."""
     config = gpt.Config(layers, heads=4, dim=256, context=16, inner=512)
     torch.manual_seed(0)
-    network = gpt.GPT(config, gpt.Objective(), 600).eval()
+    network = gpt.GPT(config, gpt.Objective(), vocabulary(600)).eval()
     ids = torch.randint(600, (3, 8))
     for _ in range(2):
         with torch.no_grad():
@@ -175,7 +176,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 def test_lstm_logits_follow_the_equations(layers: int, tied: bool) -> None:
     torch.manual_seed(layers)
     network = lstm_lm.LSTMLanguageModel(
-        lstm_lm.Config(layers=layers, dim=12, tied=tied, scale=0.5), lstm_lm.Objective(), VOCABULARY
+        lstm_lm.Config(layers=layers, dim=12, tied=tied, scale=0.5), lstm_lm.Objective(), vocabulary(VOCABULARY)
     ).double()
     torch.nn.init.normal_(network.bias)
     ids = torch.randint(VOCABULARY, (2, 9))

@@ -15,10 +15,12 @@ from lexigraph.exchange import t5 as exchange
 from lexigraph.models import t5
 from lexigraph.nn.relative_bias import bucket
 from lexigraph.objectives.terms import value
+from tests.ids import ids
 
 from .same import assert_same, assert_same_beams, assert_same_gradients
 
 VOCABULARY = 83
+SENTINELS = range(82, 66, -1)
 SIZES = [(1, 1, 1, 8, 16, 32), (2, 3, 4, 6, 32, 48)]  # layers of encoder and decoder, heads, their width, d, inner
 
 
@@ -38,7 +40,7 @@ def pair(size: tuple[int, ...] = SIZES[1], kind: str = "relu", tied: bool = True
     for name, parameter in theirs.named_parameters():  # norms too
         torch.nn.init.normal_(parameter, std=1.0 if tied and name == "shared.weight" else 0.3)
     config = t5.Config(**exchange.config_from(theirs_config.to_dict()))
-    ours = t5.T5(config, t5.Objective(), VOCABULARY)
+    ours = t5.T5(config, t5.Objective(), ids(VOCABULARY, sentinels=SENTINELS))
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours.eval(), theirs
 
@@ -96,8 +98,8 @@ def test_their_class_reads_what_we_export(tmp_path: Path, gated: bool, tied: boo
     torch.manual_seed(1)
     activation = "gelu-tanh" if gated else "relu"
     more = {"gated": gated, "activation": activation, "tied": tied}
-    config = t5.Config(layers=1, decoder_layers=2, heads=2, dim=16, sentinels=16, **more)
-    ours = t5.T5(config, t5.Objective(), VOCABULARY).eval()
+    config = t5.Config(layers=1, decoder_layers=2, heads=2, dim=16, **more)
+    ours = t5.T5(config, t5.Objective(), ids(VOCABULARY, sentinels=SENTINELS)).eval()
     for weight in ours.state_dict().values():
         torch.nn.init.normal_(weight, std=0.3)
     (tmp_path / "config.json").write_text(json.dumps(exchange.config_to(config, VOCABULARY)))

@@ -12,6 +12,7 @@ from torch import Tensor
 from lexigraph.exchange import xlnet as exchange
 from lexigraph.models.xlnet import Config, Objective, XLNet
 from lexigraph.objectives.terms import value
+from tests.ids import ids as vocabulary
 
 from .same import assert_same, assert_same_gradients
 
@@ -32,7 +33,7 @@ def pair(
     for parameter in theirs.parameters():  # norms and biases too, which are born as 1 and 0
         torch.nn.init.normal_(parameter, std=0.3)
     config = Config(**exchange.config_from(theirs.config.to_dict()))
-    ours = XLNet(config, Objective(), VOCABULARY).eval()
+    ours = XLNet(config, Objective(), vocabulary(VOCABULARY)).eval()
     ours.load_state_dict(exchange.weights_from(theirs.state_dict(), config))
     return ours, theirs
 
@@ -111,7 +112,7 @@ def test_loss_and_gradients_of_a_batch_are_those_of_transformers() -> None:
     loss = value(ours.loss(batch)[0])
     loss.backward()
     seen = torch.arange(12) < torch.tensor([12, 7, 9])[:, None]
-    other = theirs(batch["ids"], attention_mask=seen.float(), labels=batch["targets"],
+    other = theirs(batch["inputs"], attention_mask=seen.float(), labels=batch["targets"],
                    **masks(batch["ranks"], batch["places"])).loss  # fmt: skip
     other.backward()
     assert_same(loss, other)
@@ -137,7 +138,7 @@ def test_exported_weights_give_their_model_the_same_outputs(segments: bool) -> N
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = Config(layers=2, heads=2, dim=16, memory=4, segments=segments)
-    ours = XLNet(config, Objective(), VOCABULARY).eval()
+    ours = XLNet(config, Objective(), vocabulary(VOCABULARY)).eval()
     for parameter in ours.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     theirs = transformers.XLNetLMHeadModel(transformers.XLNetConfig(**exchange.config_to(config, VOCABULARY))).eval()

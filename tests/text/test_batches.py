@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text.batches import Buckets, Spans, Streams, Windows, collate, require_a_batch, share
+from lexigraph.text.batches import Buckets, InTurn, Rows, Streams, Together, Windows, padded, require_a_batch, share
 
 LENGTHS = np.random.default_rng(7).integers(1, 90, 300)
 STARTS = np.cumsum(LENGTHS) - LENGTHS
@@ -87,7 +87,7 @@ def test_buckets_cover_every_line_once(lengths, batch_tokens, number):
     lengths = np.array(lengths)
     starts = np.cumsum(lengths) - lengths
     batches = epoch(Buckets(starts, lengths, batch_tokens, seed=1), number)
-    assert sorted(row for batch in batches for row in batch) == rows(Spans(starts, lengths))
+    assert sorted(row for batch in batches for row in batch) == rows(Rows(starts, lengths))
     for batch in batches:  # a line that is longer than a batch stands alone
         assert len(batch) == 1 or len(batch) * max(length for _, length in batch) <= batch_tokens
 
@@ -191,7 +191,7 @@ def test_plans_without_memory_are_always_fresh(name):
 
 @given(st.integers(0, 70), st.integers(1, 80))
 def test_parts_are_the_whole_in_order_and_nearly_equal(count, parts):
-    batch = Spans(np.arange(count), np.arange(count) + 1)
+    batch = Rows(np.arange(count), np.arange(count) + 1)
     slices = [share(batch, part, parts) for part in range(parts)]
     assert [row for part in slices for row in rows(part)] == rows(batch)
     sizes = [len(part) for part in slices]
@@ -205,44 +205,40 @@ def test_a_text_smaller_than_a_batch_is_refused_with_its_size():
         assert word in str(caught.value)
 
 
-# ---- columns ----
+# ---- several tables ----
 
 
-def test_columns_are_collated_by_their_kind():
-    examples = [
-        {"ids": [5, 6, 7], "tree": [[-1, -1], [-1, -1], [0, 1]], "image": np.zeros((2, 2, 3), np.uint8), "label": 1},
-        {"ids": [8], "tree": [[-1, -1]], "image": np.full((2, 2, 3), 255, np.uint8), "label": 0},
-    ]
-    kinds = {"ids": "sequence", "tree": "tree", "image": "image", "label": "scalar"}
-    batch = collate(examples, kinds, pad=9)
-    assert batch["ids"].tolist() == [[5, 6, 7], [8, 9, 9]]
-    assert batch["ids_lengths"].tolist() == [3, 1]
-    assert batch["tree"].tolist() == [[[-1, -1], [-1, -1], [0, 1]], [[-1, -1], [-1, -1], [-1, -1]]]
-    assert batch["tree_lengths"].tolist() == [3, 1]
-    assert batch["image"].dtype == np.uint8
-    assert batch["image"].shape == (2, 2, 2, 3)
-    assert batch["label"].tolist() == [1, 0]
+def turns(plan, steps):
+    return [{name: rows(own) for name, own in plan.batch(step).items()} for step in steps]
 
 
-def test_trees_of_different_width_are_padded_with_no_child():
-    batch = collate([{"tree": [[-1], [0]]}, {"tree": [[-1, -1, -1], [-1, -1, -1], [0, 1, -1]]}], {"tree": "tree"})
-    assert batch["tree"][0].tolist() == [[-1, -1, -1], [0, -1, -1], [-1, -1, -1]]
-    assert batch["tree_lengths"].tolist() == [2, 3]
+def test_together_every_step_takes_rows_of_each_table():
+    main, other = MAKERS["buckets"](0), MAKERS["streams"](1)
+    plan = Together({"": main, "other": other})
+    steps = range(2 * main.epoch_steps)
+    assert turns(plan, steps) == [{"": rows(main.batch(s)), "other": rows(other.batch(s))} for s in steps]
+    assert (plan.epoch_steps, plan.tokens) == (main.epoch_steps, main.tokens)
 
 
-def test_an_empty_sequence_has_length_zero():
-    batch = collate([{"ids": []}, {"ids": [3]}], {"ids": "sequence"})
-    assert batch["ids"].tolist() == [[0], [3]]
-    assert batch["ids_lengths"].tolist() == [0, 1]
+def test_in_turn_each_table_has_its_quota_in_every_block_and_its_own_epochs():
+    tables = {"": MAKERS["windows"](0), "other": MAKERS["buckets"](1)}
+    plan, quotas = InTurn(tables, {"": 3, "other": 1}, seed=0), {"": 3, "other": 1}
+    found = turns(plan, range(80))
+    for block in range(20):
+        names = [name for batch in found[4 * block : 4 * block + 4] for name in batch]
+        assert Counter(names) == quotas
+    for name, own in tables.items():
+        taken = [batch[name] for batch in found if name in batch]
+        assert taken == [rows(own.batch(turn)) for turn in range(len(taken))]
+    orders = {tuple(name for batch in found[4 * block : 4 * block + 4] for name in batch) for block in range(20)}
+    assert len(orders) > 1
+    assert turns(plan, [57, 3]) == [found[57], found[3]]
 
 
-def test_columns_that_are_not_asked_for_are_left_out():
-    assert set(collate([{"a": 1, "b": 2}], {"a": "scalar"})) == {"a"}
+# ---- padding ----
 
 
-def test_images_of_different_shapes_and_unknown_kinds_are_refused():
-    images = [{"picture": np.zeros((2, 2, 3))}, {"picture": np.zeros((4, 4, 3))}]
-    with pytest.raises(LexigraphError, match="'picture'"):
-        collate(images, {"picture": "image"})
-    with pytest.raises(LexigraphError, match="'sound'"):
-        collate([{"a": 1}], {"a": "sound"})
+def test_rows_are_padded_behind_and_may_leave_room_in_front():
+    assert padded([[5, 6, 7], [8]], 9).tolist() == [[5, 6, 7], [8, 9, 9]]
+    assert padded([np.array([], int), np.array([3])], 0).tolist() == [[0], [3]]
+    assert padded([[5], []], 9, longest=2, first=1).tolist() == [[9, 5], [9, 9]]

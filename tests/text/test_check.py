@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from lexigraph import recipe
 from lexigraph.errors import LexigraphError
 from lexigraph.text import tally
 from lexigraph.text.check import check
@@ -214,11 +213,11 @@ def test_pairs_are_for_the_recipes_that_say_so(write):
     path = write("a.tsv", "src\ttgt\nein Haus\ta house\n")
     report = check(path)
     columns = """--set 'data.columns={source = "src", target = "tgt"}'"""
-    how = f"--data {path} --set data.unit=pair {columns} --out runs"
+    how = f"--data {path} {columns} --out runs"
     assert f"lexigraph train transformer {how}/transformer" in report.commands
     named = {command.split()[2] for command in report.commands}
-    assert named == {name for name in recipe.names() if recipe.read(name).data.unit == "pair"}
-    assert only(report).reason.endswith("the records are pairs: data.unit = pair.")
+    assert named == {"transformer", "transformer-multi30k-gpu"}
+    assert only(report).reason.endswith("the records are pairs.")
     assert "No recipe trains on tags yet" in only(check(write("b.conll", COLUMNS))).reason
 
 

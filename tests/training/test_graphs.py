@@ -11,10 +11,11 @@ import torch
 from lexigraph.errors import UsageError
 from lexigraph.models.picture import Config, Objective, PictureAutoencoder
 from lexigraph.recipe import Train
-from lexigraph.text.batches import Spans
+from lexigraph.text.batches import Rows
 from lexigraph.training.distribution import World
 from lexigraph.training.graphs import Recorder
 from lexigraph.training.loop import Training
+from tests.ids import ids
 
 ROWS = [np.array([2, *np.random.default_rng(i).integers(3, 40, 3 + i % 4), 2]) for i in range(16)]
 
@@ -22,11 +23,11 @@ ROWS = [np.array([2, *np.random.default_rng(i).integers(3, 40, 3 + i % 4), 2]) f
 class Plan:
     """Batches of two shapes in turn."""
 
-    epoch_steps, tokens = 8, 0
+    epoch_steps, tokens, many_shapes = 8, 0, True
 
     def batch(self, step):
         rows = np.arange(4 * (step % 2), 4 * (step % 2) + 4 + 2 * (step % 2))
-        return Spans(rows, np.array([len(ROWS[i]) - 1 for i in rows]))
+        return {"": Rows(rows, np.array([len(ROWS[i]) - 1 for i in rows]))}
 
     def fresh(self, step):
         return True
@@ -35,9 +36,9 @@ class Plan:
 def training(device="cpu", **settings):
     torch.manual_seed(0)
     config = Config(layers=1, heads=2, dim=16, side=16, context=12)
-    network = PictureAutoencoder(config, Objective(blur=1.0), 40)
+    network = PictureAutoencoder(config, Objective(blur=1.0), ids(40))
     train = Train(optimizer="muon", lr=1e-2, warmup=1, precision="fp32", device=device, **settings)
-    return Training(network, Plan(), lambda spans: {"text": [ROWS[i] for i in spans.starts]}, train, 20,
+    return Training(network, Plan(), lambda rows, _: {"text": [ROWS[i] for i in rows[""].starts]}, train, 20,
                     World(torch.device(device)))  # fmt: skip
 
 

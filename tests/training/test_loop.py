@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -16,9 +17,10 @@ import torch
 from safetensors.torch import load_file
 
 import lexigraph.api
+import lexigraph.preparation
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation import language
-from lexigraph.models.gpt import GPT
+from lexigraph.nn.network import build
 from lexigraph.training import loop
 from lexigraph.training.progress import Reporter
 
@@ -75,7 +77,13 @@ def test_the_signature_names_the_step_whose_weights_were_scored(tmp_path, monkey
 def test_validations_before_a_network_is_settled_are_no_reason_to_keep_or_to_stop(tmp_path, monkeypatch):
     scores = iter([1.0, 2.0, 9.0, 8.0, 8.5, 8.6])
     monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"loss": next(scores)})
-    monkeypatch.setattr(GPT, "settled", 10, raising=False)
+
+    def built(*parts):
+        network = build(*parts)
+        network.traits = dataclasses.replace(network.traits, settled=10)
+        return network
+
+    monkeypatch.setattr(lexigraph.preparation, "build", built)
     train(tmp_path / "run", **{"train.steps": 40, "train.patience": 2})
     assert log(tmp_path / "run", "valid")[-1]["step"] == 24  # two worse ones, and not those of steps 8 and 12
     assert json.loads((tmp_path / "run" / "results.json").read_text())["best_step"] == 16
@@ -112,9 +120,8 @@ def test_the_best_weights_of_a_variational_run_are_never_of_before_annealing_end
 def test_patience_ends_a_run_on_any_metric(tmp_path, monkeypatch, greater, scores, stopped):
     values = iter(scores)
     monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"f1": float(next(values))})
-    monkeypatch.setattr(language, "METRICS", ("f1",))
-    changes = {"train.metric": "f1", "train.greater_is_better": greater, "train.patience": 2, "train.steps": 40}
-    train(tmp_path / "run", **changes)
+    monkeypatch.setattr(language, "METRICS", {"f1": greater})
+    train(tmp_path / "run", **{"train.metric": "f1", "train.patience": 2, "train.steps": 40})
     assert log(tmp_path / "run", "valid")[-1]["step"] == stopped
 
 

@@ -10,8 +10,11 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from lexigraph.abilities.base import BATCH_SIZE, Base
+from lexigraph.abilities.language import LanguageModel
+from lexigraph.abilities.textmodel import BATCH_SIZE, TextModel
+from lexigraph.abilities.vectors import Vectors
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.nn.network import FillingLanguageNetwork, MaskFiller
 
 MASK = "<mask>"  # what stands in a text where a token is to be filled in
 
@@ -28,8 +31,10 @@ class Filling:
         return self.text
 
 
-class Encoder(Base):
-    """Every place of a text is seen with all others."""
+class MaskFilling(TextModel):
+    """Every position of a text is seen with all others."""
+
+    network: MaskFiller
 
     def fill(self, text: str, *, k: int = 5) -> list[Filling]:
         """The k most probable fillings of a text with one or more gaps, written <mask>; best first.
@@ -39,12 +44,11 @@ class Encoder(Base):
             >>> [str(f) for f in model.fill("She <mask> .", k=2)]        # doctest: +SKIP
             ['She laughed .', 'She slept .']
         """
-        self._require("fill")
         if k < 1:
             raise UsageError(f"k = {k} fillings were asked for: ask for at least one.")
         network, special = self.network, set(self.tokenizer.special.values())
         rows, scores = torch.tensor([self._with_gaps(text)], device=self.device), torch.zeros(1, device=self.device)
-        gaps = (rows[0] == network.config.mask).nonzero().flatten()
+        gaps = (rows[0] == network.frame.mask).nonzero().flatten()
         for gap in gaps:
             with torch.inference_mode():
                 logits = network.masked_logits(rows, None, gap.expand(len(rows), 1))[:, 0]
@@ -59,45 +63,61 @@ class Encoder(Base):
 
     def _with_gaps(self, text: str) -> list[int]:
         """The tokens of a text between boundaries, the mask token where a gap is marked."""
-        config, kind = self.network.config, self.tokenizer.kind
+        frame, kind = self.network.frame, self.tokenizer.kind
         takes_space = self.tokenizer.keeps_whitespace and kind != "char"  # a word's token, the one before the word
-        names = {MASK} | {name for name, token in self.tokenizer.special.items() if token == config.mask}
+        names = {MASK} | {name for name, token in self.tokenizer.special.items() if token == frame.mask}
         parts = re.split("|".join(map(re.escape, names)), text)
         if len(parts) == 1:
             raise UsageError(f"There is no gap to fill: write {MASK} where a word is missing, as in She {MASK} .")
         ids: list[int] = []
         for number, part in enumerate(parts):
-            ids += [config.mask] * (number > 0)
+            ids += [frame.mask] * (number > 0)
             if takes_space and number < len(parts) - 1:
                 part = part.rstrip(" ")
             if kind == "sentencepiece" and number:
                 part = part.removeprefix(" ")  # the tokenizer puts one there
             cleaned = (self._clean(part) or "") if self._clean else part
             spaced = takes_space and number > 0 and part[:1] == " " and cleaned[:1].strip()  # cleaning took it
-            ids += self._tokens([" " * bool(spaced) + cleaned])[0][0].tolist() if cleaned else []
+            ids += self._tokens([" " * bool(spaced) + cleaned], self.tokenizer)[0][0].tolist() if cleaned else []
         if len(ids) > self._longest:
             raise LexigraphError(
                 f"The text has {len(ids):,} tokens, and this model reads at most {self._longest}: shorten it."
             )
-        return [config.begin, *ids, config.end]
+        return [frame.begin, *ids, frame.end]
 
     def _shown(self, token: int) -> str:
         """A token as a person reads it."""
         return self.tokenizer.decode([token]).strip() or self.tokenizer.tokens([token])[0]
 
-    def _pooled(self, texts: str | Sequence[str], pooling: str) -> Float32[np.ndarray, "n dim"]:
-        """One vector for each text from the vectors of its tokens."""
-        if pooling not in ("mean", "cls"):
+
+class FillingLanguageModel(LanguageModel, MaskFilling):
+    """A language model that fills gaps, too."""
+
+    network: FillingLanguageNetwork
+
+
+class Encoder(MaskFilling, Vectors):
+    """A vector for every token of a text, and one for the whole."""
+
+    def encode(
+        self, texts: str | Sequence[str], *, lossless: bool = False, sized: bool = False, pooling: str | None = None
+    ) -> Float32[np.ndarray, "n dim"]:
+        """One vector for each text from the vectors of its tokens: their mean (if None), or "cls", the first one."""
+        if lossless or sized:
+            raise UsageError(
+                "An encoder does not give texts back: leave out lossless (--lossless) and sized (--sized)."
+            )
+        if pooling not in (None, "mean", "cls"):
             raise UsageError(f"There is no pooling {pooling!r}: choose mean or cls.")
-        config, rows = self.network.config, self._sentences(texts)
+        config, frame, rows = self.network.config, self.network.frame, self._sentences(texts)
         z = np.zeros((len(rows), config.dim), np.float32)
         order = np.argsort([len(row) for row in rows], kind="stable")  # like lengths together
         for first in range(0, len(rows), BATCH_SIZE):
             chosen = order[first : first + BATCH_SIZE]
-            batch = self._batch([[config.begin, *rows[i].tolist(), config.end] for i in chosen])
+            batch = self._batch([[frame.begin, *rows[i].tolist(), frame.end] for i in chosen])
             with torch.inference_mode():
                 hidden = self.network.hidden(batch["ids"], batch["lengths"]).float()
-            if pooling == "mean":  # over all places, those of the boundaries too
+            if pooling != "cls":  # over all places, those of the boundaries too
                 seen = torch.arange(hidden.shape[1], device=self.device) < batch["lengths"][:, None]
                 pooled = (hidden * seen.unsqueeze(2)).sum(1) / batch["lengths"][:, None]
             else:

@@ -11,16 +11,19 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from lexigraph.abilities.base import BATCH_SIZE, Base, Scored
+from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
 from lexigraph.decoding.diagnose import Diagnosis, Reference, diagnose
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.sampling import generate
 from lexigraph.decoding.scoring import token_log_probabilities
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.nn.network import LanguageNetwork
 
 
-class LanguageModel(Base):
+class LanguageModel(TextModel):
     """Texts that go on, and how probable they are."""
+
+    network: LanguageNetwork
 
     def generate(
         self,
@@ -78,7 +81,6 @@ class LanguageModel(Base):
         on_text: Callable[[str], None] | None = None,
     ) -> list[Hypothesis]:
         """What `generate` puts after each prompt, as tokens, and whether the model ended it before max_new."""
-        self._require("generate")
         found: list[Hypothesis] = []
         for first in range(0, len(prompts), batch_size):
             chunk = prompts[first : first + batch_size]
@@ -105,9 +107,15 @@ class LanguageModel(Base):
         self, prompt: str, *, n_best: int = 5, beam: int = 0, max_new: int = 40, alpha: float = 0.7
     ) -> list[Scored]:
         """The most probable ways to finish a text, by beam search, best first."""
-        self._require("complete")
         found = self._search(self._prompts([prompt]), max(beam, n_best), max_new, alpha, n_best)[0]
         return [Scored(self._joined(prompt, h), h.log_probability, h.produced, h.score) for h in found]
+
+    def score(self, texts: str | Sequence[str], *, ended: bool = True) -> list[float]:
+        """Natural-log probability of each text, its end included; `ended=False` scores the text as a beginning."""
+        return [float(values.sum()) for values in self.token_scores(texts, ended=ended)]
+
+    def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
+        return self.score(lines, ended=ended)
 
     def token_scores(self, texts: str | Sequence[str], *, ended: bool = True) -> list[np.ndarray]:
         """Natural-log probability of every token of each text."""
@@ -136,7 +144,6 @@ class LanguageModel(Base):
             >>> model.rank([" good", " bad"], prompt="I loved it. Mood:",
             ...            examples=["It was dull. Mood: bad"], ended=False)        # doctest: +SKIP
         """
-        self._require("rank")
         if by not in (ways := ("sum", "mean", "gain")):
             raise UsageError(f"Candidates are ranked by {', '.join(ways)}, not by {by!r}.")
         own = self._continued("".join(text + separator for text in examples) + prompt, candidates, ended)
@@ -158,7 +165,6 @@ class LanguageModel(Base):
         self, prompts: Sequence[Sequence[int]], *, width: int, max_new: int = 60, alpha: float = 0.7
     ) -> list[Hypothesis]:
         """The best continuation of each prompt of token ids, by beam search."""
-        self._require("complete")
         found: list[Hypothesis] = []
         for first in range(0, len(prompts), BATCH_SIZE):
             batch = self._batch([[self.tokenizer.begin, *row] for row in prompts[first : first + BATCH_SIZE]])

@@ -1,27 +1,26 @@
-"""What a space of sentences can do: texts as vectors and pictures, and back; blends, sums, samples, neighbours."""
+"""What a space of sentences can do: texts as vectors and back, blends, sums, samples."""
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float32, UInt8
+from jaxtyping import Float, Float32
 
-from lexigraph.abilities.base import Scored
-from lexigraph.abilities.encoding import Encoder
+from lexigraph.abilities.textmodel import Scored
+from lexigraph.abilities.vectors import Vectors
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.latent.arithmetic import combine, parse
-from lexigraph.latent.geometry import blend, neighbours, steps_between, triangle
+from lexigraph.latent.geometry import blend, steps_between, triangle
 from lexigraph.latent.mixture import Mixture
-from lexigraph.latent.pictures import load_picture, save_picture
 from lexigraph.latent.space import Space
+from lexigraph.nn.autoencoder import Autoencoder
+from lexigraph.run import Run
+from lexigraph.text.tables import Table
 
 SUM_BLUR = 0.7  # of sums, unless told otherwise: near a sentence, if the sum makes sense
 BLEND_BLUR = 4.0  # of blends: far from any sentence, a likely one is wanted
@@ -29,19 +28,10 @@ SAMPLE_BLUR = 1.5  # of samples, which are about as likely then as real sentence
 MIXTURE = "mixture.safetensors"
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    """A text and how near it is."""
+class SentenceSpace(Vectors):
+    """A vector for a text, and a text for a vector."""
 
-    text: str
-    similarity: float
-
-    def __str__(self) -> str:
-        return self.text
-
-
-class SentenceSpace(Encoder):
-    """A vector for a text; where the network decodes, a text for a vector."""
+    network: Autoencoder
 
     def encode(
         self, texts: str | Sequence[str], *, lossless: bool = False, sized: bool = False, pooling: str | None = None
@@ -52,18 +42,10 @@ class SentenceSpace(Encoder):
             warns where none was found.
         sized: keep the vectors' own lengths, which grow with the text, for arithmetic; pictures and sentences do not
             depend on them.
-        pooling: of an encoder, which has a vector for every token: their mean (if None), or "cls", the first one.
 
             >>> model.encode(["She laughed ."]).shape        # doctest: +SKIP
             (1, 256)
         """
-        self._require("encode")
-        if "decode" not in self.abilities:
-            if lossless or sized:
-                raise UsageError(
-                    "An encoder does not give texts back: leave out lossless (--lossless) and sized (--sized)."
-                )
-            return self._pooled(texts, pooling or "mean")
         if pooling is not None:
             raise UsageError("An autoencoder has one vector for a text: leave out pooling (--pooling).")
         if lossless and sized:
@@ -91,51 +73,12 @@ class SentenceSpace(Encoder):
         blur: how far the vector may be from the sentence that is meant, in standard deviations of its entries: 0
             takes it at its word, 0.5 to 1 prefers a likely sentence near it.
         """
-        self._require("decode")
         found = self.hypotheses(z, beam=beam, n_best=n_best, blur=blur, alpha=alpha)
         return [row[0].text for row in found] if n_best == 1 else found
 
     def hypotheses(self, z: np.ndarray, **search: Any) -> list[list[Scored]]:
         """As `decode`, always with scores."""
-        self._require("decode")
         return self._told(self.space.decode(self._vectors(z), **search))
-
-    def pictures(self, z: np.ndarray | str | Sequence[str]) -> UInt8[np.ndarray, "n side side 3"]:
-        """The picture of each vector (or text), 8 bits a channel."""
-        self._require_pictures("pictures")
-        return self.space.draw(self._vectors(z) if isinstance(z, np.ndarray) else self.encode(z))
-
-    def read(
-        self,
-        pictures: UInt8[np.ndarray, "*n side side 3"] | str | Path | Sequence[str | Path],
-        *,
-        beam: int = 1,
-        blur: float | np.ndarray = 0.0,
-    ) -> list[str]:
-        """The sentence in each picture: an array, or PNG files that this model drew (`save_pictures`)."""
-        self._require_pictures("read")
-        side = self.network.config.side
-        if isinstance(pictures, str | Path):
-            pictures = [pictures]
-        if not isinstance(pictures, np.ndarray):
-            loaded = [load_picture(file, self.fingerprint, side) for file in pictures]
-            pictures = np.stack(loaded) if loaded else np.zeros((0, side, side, 3), np.uint8)
-        pictures = pictures[None] if pictures.ndim == 3 else pictures
-        if pictures.dtype != np.uint8 or pictures.shape[1:] != (side, side, 3):
-            raise LexigraphError(
-                f"These are not pictures of this model: it reads arrays of uint8 and shape (n, {side}, {side}, 3), "
-                f"not {pictures.dtype} and {pictures.shape}."
-            )
-        return [row[0].text for row in self._told(self.space.read(pictures, beam=beam, blur=blur))]
-
-    def save_pictures(self, z: np.ndarray | str | Sequence[str], folder: str | Path) -> list[Path]:
-        """Draw each vector (or text) into a PNG file that carries this model's fingerprint."""
-        drawn = self.pictures(z)
-        files = [Path(folder) / f"{number:04d}.png" for number in range(len(drawn))]
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for file, pixels in zip(files, drawn, strict=True):
-            save_picture(file, pixels, self.fingerprint)
-        return files
 
     def blend(
         self,
@@ -169,7 +112,6 @@ class SentenceSpace(Encoder):
         how: str = "linear",
     ) -> tuple[Float[np.ndarray, "steps latent"], Float[np.ndarray, "steps texts"]]:
         """The vectors that `blend` decodes, and their weights."""
-        self._require("blend")
         if len(texts) < 2:
             raise UsageError("Blending takes at least two texts.")
         if weights is None and len(texts) > 3:
@@ -187,7 +129,6 @@ class SentenceSpace(Encoder):
         Each sentence may have a weight before it (`- 0.5 He ran .`); quotes protect signs and numbers inside one.
         Warns about sentences that the model does not give back exactly, because then the result means little.
         """
-        self._require("solve")
         parts = parse(expression)
         texts = [part.text for part in parts]
         z = self.encode(texts, sized=True)
@@ -213,7 +154,6 @@ class SentenceSpace(Encoder):
         component: draw from this one of the mixture only, counted from 0.
         plain: draw from one normal distribution with the mean and covariance of the whole mixture.
         """
-        self._require("sample")
         mixture = self.mixture.merged() if plain else self.mixture
         z, _ = mixture.sample(count, seed, component, temperature)
         return self._best(z, beam, self.default_blur(blur, SAMPLE_BLUR))
@@ -231,39 +171,37 @@ class SentenceSpace(Encoder):
         self.mixture = Mixture.fit(z, min(components, max(1, len(z) // 50)), seed)
         return self.mixture
 
-    def neighbours(
-        self, texts: str | Sequence[str], among: Sequence[str], *, k: int = 5, measure: str = "cosine"
-    ) -> list[list[Neighbour]]:
-        """The k texts of `among` whose vectors are nearest to each of `texts`."""
-        self._require("neighbours")
-        places, similarity = neighbours(self.encode(texts), self.encode(among), k, measure)
-        return [
-            [Neighbour(among[i], float(s)) for i, s in zip(row, values, strict=True)]
-            for row, values in zip(places, similarity, strict=True)
-        ]
+    def score(self, texts: str | Sequence[str], *, ended: bool = True) -> list[float]:
+        """Natural-log probability of each text, its end included, given its own vector."""
+        if not ended:
+            raise UsageError("An autoencoder scores whole sentences only: leave out ended=False (--prefix).")
+        rows = self._sentences(texts)
+        return self.space.log_probabilities(self.space.encode(rows), rows).tolist()
+
+    def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
+        return self.score(lines, ended=ended)
+
+    def finish(self, run: Run, train: Table) -> str:
+        """Fit the mixture that samples are drawn from to evenly chosen sentences of the training text."""
+        if not self.recipe.eval.mixture:
+            return ""
+        starts, lengths = train.cut(self.network.traits)
+        chosen = np.linspace(0, len(starts) - 1, min(len(starts), self.recipe.eval.mixture)).astype(int)
+        rows = train.columns["text"].contents(starts[chosen], lengths[chosen])
+        self.fit_mixture(self.space.encode(rows)).save(run.path / MIXTURE)
+        return "Fitted a mixture of normal distributions to vectors of the training text, which samples come from."
 
     @cached_property
     def space(self) -> Space:
         """The network as a space of sentences, on token ids and arrays."""
         return Space(self.network, self.tokenizer.eos, self._banned)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that name these weights and this tokenizer; pictures carry it."""
-        digest = hashlib.blake2b(self.tokenizer.fingerprint.encode(), digest_size=8)
-        if self.recipe.tokenizer.separate:
-            digest.update(self.source_tokenizer.fingerprint.encode())
-        for name, value in sorted(self.network.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(value.detach().cpu().contiguous().numpy().data)
-        return digest.hexdigest()
-
     def _best(self, z: np.ndarray, beam: int, blur: float | np.ndarray) -> list[Scored]:
         return [row[0] for row in self.hypotheses(z, beam=beam, blur=blur)]
 
     def default_blur(self, blur: float | None, usual: float = SUM_BLUR) -> float:
         """What is asked for, or the usual, as far as the model knows blur."""
-        return min(usual, getattr(self.network.objective, "blur", 0.0)) if blur is None else blur
+        return min(usual, self.network.noise_level) if blur is None else blur
 
     def _told(self, found: list[list[Hypothesis]]) -> list[list[Scored]]:
         texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))
@@ -280,8 +218,3 @@ class SentenceSpace(Encoder):
             row = int(np.flatnonzero(~np.isfinite(z).all(1))[0])
             raise LexigraphError(f"Vector {row} holds values that are not numbers (nan or inf).")
         return z.astype(np.float32)
-
-    def _require_pictures(self, ability: str) -> None:
-        self._require(ability)
-        if not self.network.draws:
-            raise LexigraphError("This model has a linear head: it draws and reads no pictures.")

@@ -9,11 +9,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from lexigraph.abilities.base import BATCH_SIZE, Base, Scored
+from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import UsageError
+from lexigraph.nn.encoder_decoder import SOURCE, TARGET, EncoderDecoder
 from lexigraph.objectives.next_token import token_nll
-from lexigraph.text.corpus import special_id
+from lexigraph.text.storing import special_id
+from lexigraph.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,14 @@ class Translation(Scored):
     alignment: Float[np.ndarray, "target source"] | None = field(default=None, compare=False, repr=False)
 
 
-class Translator(Base):
+class Translator(TextModel):
     """A source in, a target out."""
+
+    network: EncoderDecoder
+
+    @property
+    def reading_tokenizer(self) -> Tokenizer:
+        return self.vocabularies.tokenizer(SOURCE) if SOURCE in self.vocabularies else self.tokenizer
 
     def translate(
         self,
@@ -47,8 +55,7 @@ class Translator(Base):
             >>> model.translate(["A man sleeps."])        # doctest: +SKIP
             ['Ein Mann schläft.']
         """
-        self._require("translate")
-        lead = [special_id(self.source_tokenizer, direction)] if direction else []
+        lead = [special_id(self.reading_tokenizer, direction)] if direction else []
         rows = [np.array([*lead, *row]) for row in self._sentences(texts)]
         found = self.translations(rows, beam=max(beam, n_best), alpha=alpha, n_best=n_best, alignment=alignment)
         if n_best == 1 and not alignment:
@@ -88,15 +95,18 @@ class Translator(Base):
         if found.attention is None:
             return Translation(*scored)
         network, end = self.network, [self.tokenizer.eos] * found.finished
-        read = self.source_tokenizer.tokens([*network.lead, *source.tolist(), network.end])
+        read = self.reading_tokenizer.tokens([*network.lead, *source.tolist(), network.end])
         written = self.tokenizer.tokens([*found.tokens, *end])
         return Translation(*scored, tuple(read), tuple(written), found.attention[:, : len(read)].numpy())
 
-    def _pair_scores(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
-        """Natural-log probability of each target, its end included, given its source."""
+    def score(self, texts: str | Sequence[str], *, sources: str | Sequence[str] | None = None) -> list[float]:
+        """Natural-log probability of each text, its end included, as the translation of its source."""
+        if sources is None:
+            raise UsageError(f"A {self.recipe.system} model scores translations: give sources.")
+        targets, sources = ([side] if isinstance(side, str) else list(side) for side in (texts, sources))
         if len(sources) != len(targets):
             raise UsageError(f"There are {len(targets)} texts and {len(sources)} sources: give one for each.")
-        columns = {"source": self._sentences(sources), "target": self.rows(targets)[0]}
+        columns = {SOURCE: self._sentences(sources), TARGET: self.rows(targets)[0]}
         eos, scores = self.tokenizer.eos, []
         for first in range(0, len(sources), BATCH_SIZE):
             part = {
@@ -107,3 +117,10 @@ class Translator(Base):
                 terms, _ = self.network.loss(self.network.prepare(part).to(self.device))
             scores += (-token_nll(terms).double().sum(1)).tolist()
         return scores
+
+    def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
+        """Of lines with a source, a tab and a target."""
+        if not lines:
+            return []
+        sources, _, targets = zip(*(line.partition("\t") for line in lines), strict=True)
+        return self.score(targets, sources=sources)

@@ -11,23 +11,24 @@ is scored once, the first ones of a window with less before them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 
+from lexigraph.nn.network import LanguageNetwork
 from lexigraph.objectives.next_token import token_nll
 
 BATCH_TOKENS = 8192
 
 
 @torch.inference_mode()
-def token_log_probabilities(network: Any, sequences: Sequence[np.ndarray], device: torch.device) -> list[np.ndarray]:
+def token_log_probabilities(
+    network: LanguageNetwork, sequences: Sequence[np.ndarray], device: torch.device
+) -> list[np.ndarray]:
     """log p of every token of each sequence but the first, given those before it."""
     scores = [np.zeros(max(0, len(ids) - 1), np.float64) for ids in sequences]
-    prepare = getattr(network, "prepare_in_order", network.prepare)  # of a network that learns in other orders
-    for rows in _batches(sequences, network.context):
-        batch = prepare({"text": [sequences[i][a : b + 1] for i, a, b in rows]})
+    for rows in _batches(sequences, network.traits.context):
+        batch = network.prepare_in_order({"text": [sequences[i][a : b + 1] for i, a, b in rows]})
         nll = token_nll(network.loss(batch.to(device))[0]).cpu().double().numpy()
         for (i, a, b), row in zip(rows, nll, strict=True):
             scores[i][a:b] = -row[: b - a]

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from lexigraph import __version__
-from lexigraph.text.corpus import Shard
-from lexigraph.textmodel import TextModel
+from lexigraph.abilities.textmodel import TextModel
+from lexigraph.text.tables import Table
 
 RESAMPLES = 1000
 FEWEST = 20  # rows: fewer give no interval
@@ -52,20 +52,22 @@ def reference(model: TextModel) -> str:
     return "cleaned" if model.recipe.data.clean or model.recipe.data.rare else "raw"
 
 
-def signature(model: TextModel, shard: Shard, steps: int, **more: Any) -> str:
+def signature(model: TextModel, table: Table, steps: int, **more: Any) -> str:
     """What a score depends on, in one line; `steps`: after how many of them the scored weights were kept."""
-    recipe, network = model.recipe, model.network
+    recipe, traits = model.recipe, model.network.traits
     target, source = (
         f"{recipe.tokenizer.kind}-{len(tokenizer)}-{tokenizer.fingerprint[:8]}"
-        for tokenizer in (model.tokenizer, model.source_tokenizer)
+        for tokenizer in (model.tokenizer, model.reading_tokenizer)
     )
-    digest = hashlib.blake2b(np.ascontiguousarray(shard.ids).data, digest_size=6).hexdigest()
+    digest = hashlib.blake2b(digest_size=6)
+    for stored in table.columns.values():
+        digest.update(np.ascontiguousarray(stored.values).data)
     parts = {
         "system": recipe.system,
         "unit": recipe.data.unit,
         "tokenizer": target,
         **({"source_tokenizer": source} if recipe.tokenizer.separate else {}),
-        "split": digest,
+        "split": digest.hexdigest(),
         "seed": recipe.train.seed,
         "steps": steps,
         "device": model.device.type,
@@ -76,8 +78,8 @@ def signature(model: TextModel, shard: Shard, steps: int, **more: Any) -> str:
         parts["weights"] = "int8"
     if recipe.data.clean or recipe.data.rare:
         parts["clean"] = "+".join([*recipe.data.clean, *map(str, recipe.data.rare)])
-    if recipe.data.unit == "stream" and network.remembers:
+    if recipe.data.unit == "stream" and traits.stateful:
         parts["streams"] = recipe.eval.streams
     else:
-        parts["window"] = recipe.data.window or network.context
+        parts["window"] = recipe.data.window or traits.context
     return "|".join(f"{name}:{value}" for name, value in (parts | more).items())

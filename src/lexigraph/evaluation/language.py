@@ -21,107 +21,95 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from lexigraph.abilities.textmodel import TextModel
 from lexigraph.evaluation.intervals import bootstrap, interval, signature
-from lexigraph.objectives.next_token import token_nll
-from lexigraph.objectives.terms import Carry
+from lexigraph.evaluation.measure import measured
+from lexigraph.nn.network import Network
+from lexigraph.objectives.next_token import IGNORE, token_nll
+from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
-from lexigraph.text.batches import Buckets, Plan, Streams
-from lexigraph.text.corpus import Shard
-from lexigraph.textmodel import TextModel
+from lexigraph.text.tables import Stored, Table
 from lexigraph.words.ngram import NgramModel
 
-METRICS = ("loss", "perplexity", "bits_per_byte")  # what `train.metric` may name
+TEXT = "text"
+METRICS = {"loss": False, "perplexity": False, "bits_per_byte": False}  # for `train.metric`: is greater better?
 NGRAM_ORDER = 5
 NGRAM_TOKENS = 5_000_000  # of the training text, which take some ten seconds
-BLOCK = 256  # tokens of a carried stream that are resampled together
 
-Baseline = Callable[[Shard], dict[str, float]]
-
-
-def plan_for(network: Any, shard: Shard, recipe: Recipe, limit: int = 0) -> Plan:
-    """Every token of the shard once, or about the first `limit`: in windows of the context, or in carried streams."""
-    window = recipe.data.window or network.context or 64
-    total = min(len(shard.ids) - 1, limit or len(shard.ids))
-    if recipe.data.unit == "stream" and network.remembers:
-        streams = max(1, min(recipe.eval.streams, total // window))
-        longest = min(network.context or BLOCK, recipe.eval.batch_tokens // streams)
-        return Streams(total + 1, max(1, longest), streams, 0, tail=True)
-    if recipe.data.unit == "stream":
-        starts = np.arange(0, total, window)
-        lengths = np.minimum(total - starts, window)
-    else:
-        starts, lengths = shard.spans(network.context)
-        units = int(np.searchsorted(starts, total))
-        starts, lengths = starts[:units], lengths[:units]
-    return Buckets(starts, lengths, recipe.eval.batch_tokens, 0)
+Baseline = Callable[[Table], dict[str, float]]
 
 
-@torch.no_grad()
-def row_losses(
-    network: Any, shard: Shard, recipe: Recipe, device: torch.device, limit: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """NLL and token count of every row (a line, or a window of a stream), up to about `limit` tokens."""
-    plan = plan_for(network, shard, recipe, limit)
-    totals: list[np.ndarray] = []
-    counts: list[np.ndarray] = []
-    carry: Carry | None = None
-    for step in range(plan.epoch_steps):
-        spans = plan.batch(step)
-        batch = network.prepare({"text": shard.take(spans)})
-        terms, carry = network.loss(batch.to(device), None if plan.fresh(step) else carry)
-        totals.append(token_nll(terms).cpu().double().sum(1).numpy())
-        counts.append(np.asarray(spans.lengths, np.float64))
-    return np.concatenate(totals), np.concatenate(counts)
+def row_sums(network: Network, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
+    """NLL and tokens of every row."""
+    terms, carry = network.loss(batch, carry)
+    return {"nll": token_nll(terms).cpu().double().sum(1), "tokens": (batch["targets"] != IGNORE).sum(1)}, carry
 
 
-def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -> dict[str, float]:
+def frequencies(table: Table) -> np.ndarray:
+    """How often each token stands in the text, for the baseline."""
+    return table.columns[TEXT].counts
+
+
+def validate(network: Network, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
     """What the loop looks at."""
-    totals, counts = row_losses(network, shard, recipe, device, recipe.eval.max_tokens)
-    loss = float(totals.sum() / counts.sum())
-    return {"loss": loss, "perplexity": perplexity(loss)} | per_byte(loss * (len(shard.ids) - 1), shard)
+    rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
+    loss, text = float(rows["nll"].sum() / rows["tokens"].sum()), table.columns[TEXT]
+    return {"loss": loss, "perplexity": perplexity(loss)} | per_byte(loss * (len(text.values) - 1), text)
 
 
-def per_byte(nll: float, shard: Shard) -> dict[str, float]:
+def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
+    """The metric that chooses the best weights, and why it is not the one asked for.
+
+    Where bits per byte are refused, the loss chooses: within one run, both put the weights in one order.
+    """
+    if metric != "bits_per_byte" or valid is None or not (why := refusal(valid.columns[TEXT])):
+        return metric, ""
+    return "loss", f"No bits per byte: {why}. Here the loss chooses the best weights, as they would."
+
+
+def per_byte(nll: float, text: Stored) -> dict[str, float]:
     """Bits per byte, where there are any, of the NLL of a whole text."""
-    return {} if shard.lost else {"bits_per_byte": nll / (math.log(2) * shard.bytes)}
+    return {} if text.lost else {"bits_per_byte": nll / (math.log(2) * text.bytes)}
 
 
-def refusal(shard: Shard) -> str:
+def refusal(text: Stored) -> str:
     """Why bits per byte of this text would mislead; nothing if they do not."""
-    if not shard.lost:
+    if not text.lost:
         return ""
     return (
-        f"the vocabulary does not give the text back (first {shard.lost!r}), which makes it easier to predict; "
+        f"the vocabulary does not give the text back (first {text.lost!r}), which makes it easier to predict; "
         "compare perplexities of models of this vocabulary"
     )
 
 
 def scores(
-    model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, baseline: Baseline | None = None
+    model: TextModel, table: Table, steps: int, unigrams: np.ndarray, baseline: Baseline | None = None
 ) -> dict[str, Any]:
-    """All scores of a held-out shard, with 95 % intervals from resampling its rows, and the baselines beside them."""
-    totals, counts = row_losses(model.network, shard, model.recipe, model.device)
-    tokens, bytes_ = counts.sum(), shard.bytes
+    """All scores of a held-out table, with 95 % intervals from resampling its rows, and the baselines beside them."""
+    rows, text = measured(model.network, table, model.recipe, row_sums, model.device), table.columns[TEXT]
+    totals, counts = rows["nll"], rows["tokens"]
+    tokens = counts.sum()
     values = [totals.sum() / tokens, *(bootstrap(totals, counts) or ())]
-    scale = tokens / (math.log(2) * bytes_)
+    scale = tokens / (math.log(2) * text.bytes)
     comparable = {"bits_per_byte": interval([value * scale for value in values])}
     return {
         "nll": interval(values),
         "perplexity": interval([perplexity(value) for value in values]),
-        **({"bits_per_byte_refused": refusal(shard)} if shard.lost else comparable),
-        "unknown": unknown(model, shard),
+        **({"bits_per_byte_refused": refusal(text)} if text.lost else comparable),
+        "unknown": unknown(model, text),
         "tokens": int(tokens),
-        "bytes": int(bytes_),
-        "unigram_baseline": unigram_baseline(unigrams, shard),
-        "signature": signature(model, shard, steps),
-    } | ({"ngram_baseline": baseline(shard)} if baseline else {})
+        "bytes": int(text.bytes),
+        "unigram_baseline": unigram_baseline(unigrams, text),
+        "signature": signature(model, table, steps),
+    } | ({"ngram_baseline": baseline(table)} if baseline else {})
 
 
-def unknown(model: TextModel, shard: Shard) -> float:
+def unknown(model: TextModel, text: Stored) -> float:
     """The share of tokens that are <unk>; 0 for an imported tokenizer that has no token for it of its own."""
     unk = model.tokenizer.unk
-    return 0.0 if unk == model.tokenizer.eos else float(shard.counts[unk] / shard.counts.sum())
+    return 0.0 if unk == model.tokenizer.eos else float(text.counts[unk] / text.counts.sum())
 
 
 def perplexity(nll: float) -> float:
@@ -129,35 +117,38 @@ def perplexity(nll: float) -> float:
     return math.exp(min(nll, 700))
 
 
-def unigram_baseline(seen: np.ndarray, shard: Shard) -> dict[str, float]:
+def unigram_baseline(seen: np.ndarray, text: Stored) -> dict[str, float]:
     """What the frequencies of tokens in the training text alone achieve."""
     log_p = np.log((seen + 1.0) / (seen + 1.0).sum())
-    wanted = shard.counts.copy()
-    wanted[shard.ids[0]] -= 1  # the first boundary is given
+    wanted = text.counts.copy()
+    wanted[text.values[0]] -= 1  # the first boundary is given
     nll = -float(wanted @ log_p)
-    return {"nll": nll / wanted.sum()} | per_byte(nll, shard)
+    return {"nll": nll / wanted.sum()} | per_byte(nll, text)
 
 
-def ngrams(train: Shard) -> Baseline:
+def baseline(train: Table) -> Baseline:
     """An n-gram model of the training tokens, and what it achieves on others."""
-    names = [str(token) for token in range(len(train.counts))]
+    seen = train.columns[TEXT]
+    names = [str(token) for token in range(len(seen.counts))]
 
-    def units(shard: Shard, limit: int) -> Iterator[list[str]]:
-        bounds = zip(shard.offsets[:-1].tolist(), shard.offsets[1:].tolist(), strict=True)
+    def units(text: Stored, limit: int) -> Iterator[list[str]]:
+        assert text.offsets is not None
+        bounds = zip(text.offsets[:-1].tolist(), text.offsets[1:].tolist(), strict=True)
         for begin, end in bounds:
             if begin >= limit:
                 return
-            yield [names[token] for token in shard.ids[begin + 1 : min(end, limit)].tolist()]
+            yield [names[token] for token in text.values[begin + 1 : min(end, limit)].tolist()]
 
-    model = NgramModel.train(units(train, NGRAM_TOKENS), NGRAM_ORDER, vocabulary=names)
+    model = NgramModel.train(units(seen, NGRAM_TOKENS), NGRAM_ORDER, vocabulary=names)
 
-    def baseline(shard: Shard) -> dict[str, float]:
-        totals = model.totals(units(shard, len(shard.ids)))
+    def of_ngrams(table: Table) -> dict[str, float]:
+        text = table.columns[TEXT]
+        totals = model.totals(units(text, len(text.values)))
         nll = -totals.log_probability
-        facts = {"nll": nll / totals.tokens} | per_byte(nll, shard)
-        return facts | {"order": NGRAM_ORDER, "trained_on": min(len(train.ids), NGRAM_TOKENS)}
+        facts = {"nll": nll / totals.tokens} | per_byte(nll, text)
+        return facts | {"order": NGRAM_ORDER, "trained_on": min(len(seen.values), NGRAM_TOKENS)}
 
-    return baseline
+    return of_ngrams
 
 
 def headline(scores: dict[str, Any]) -> str:

@@ -2,121 +2,110 @@
 
     nll             - log p of the hidden tokens, nats per token
     accuracy        the share of them that are the most probable token
-    detection       ELECTRA's discriminator: the share of all tokens that it rightly calls original or replaced
-    detection_nll   - log p of that, nats per token
-    caught          the share of replaced tokens that it calls replaced
 
-Which tokens are hidden, and what ELECTRA's generator puts in their place, follows from what a text says: two models
-of one tokenizer and rate are asked for the same tokens. Beside the scores stand what the frequencies of tokens in the
-training text achieve (add-one smoothed; always the commonest token), and what it is to call every token original.
+Which tokens are hidden follows from what a text says: two models of one tokenizer and rate are asked for the same
+tokens. Beside the scores stands what the frequencies of tokens in the training text achieve (add-one smoothed; always
+the commonest token).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
+from lexigraph.abilities.encoding import MaskFilling
 from lexigraph.evaluation.intervals import metric, signature
-from lexigraph.evaluation.language import plan_for
+from lexigraph.evaluation.measure import measured
+from lexigraph.nn.network import MaskFiller
 from lexigraph.objectives.next_token import IGNORE, token_nll
-from lexigraph.objectives.terms import Batch, Carry, Term, value
+from lexigraph.objectives.terms import Batch, Carry, Term, Terms, value
 from lexigraph.recipe import Recipe
-from lexigraph.text.corpus import Shard
-from lexigraph.textmodel import TextModel
+from lexigraph.text.tables import Table
 
-METRICS = ("loss", "nll", "accuracy")  # what `train.metric` may name
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What was found on a text."""
-
-    rows: dict[str, np.ndarray]  # sums over every row: a line, or a window of a stream
-    wanted: np.ndarray  # how often each token was hidden
-    loss: float  # as in training
+TEXT = "text"
+METRICS = {"loss": False, "nll": False, "accuracy": True}  # for `train.metric`: is greater better?
 
 
-@torch.no_grad()
-def measure(network: Any, shard: Shard, recipe: Recipe, device: torch.device, limit: int = 0) -> Measured:
-    """Hide tokens of the text, up to about the first `limit`, and compare what the network makes of them."""
-    plan = plan_for(network, shard, recipe, limit)
-    rows: dict[str, list[np.ndarray]] = defaultdict(list)
-    wanted = np.zeros(len(shard.counts), np.int64)
-    terms: dict[str, Term] = {}
-    carry: Carry | None = None
-    for step in range(plan.epoch_steps):
-        prepared = network.prepare({"text": shard.take(plan.batch(step))})
-        batch = prepared.to(device)
-        known = None if plan.fresh(step) else carry
-        found, carry = network.loss(batch, known)
-        for name, term in found.items():
-            before = terms.get(name, Term(torch.zeros_like(term.total), 0.0))
-            terms[name] = Term(before.total + term.total, before.count + term.count, term.weight)
-        for name, sums in _sums(network, batch, found, known).items():
-            rows[name].append(sums.cpu().double().numpy())
-        targets = prepared["targets"].numpy()
-        wanted += np.bincount(targets[targets != IGNORE], minlength=len(wanted))
-    return Measured({name: np.concatenate(parts) for name, parts in rows.items()}, wanted, float(value(terms)))
+class Tally:
+    """What is counted on the way through a text, beside the sums of its rows."""
 
+    def __init__(self, vocabulary: int) -> None:
+        self.wanted = np.zeros(vocabulary, np.int64)  # how often each token was masked
+        self.terms: Terms = {}
 
-def _sums(network: Any, batch: Batch, terms: dict[str, Term], carry: Carry | None) -> dict[str, Tensor]:
-    """The scores of every row, not yet divided."""
-    targets, lengths = batch["targets"], batch.tensors.get("lengths")
-    guesses = {"loss": terms["generator"]} if "generator" in terms else terms
-    sums = {"nll": token_nll(guesses).sum(1), "hidden": (targets != IGNORE).sum(1)}
-    if hasattr(network, "target_logits"):  # of a network that predicts in some order, and may remember
+    def row_sums(
+        self, network: MaskFiller, batch: Batch, carry: Carry | None
+    ) -> tuple[dict[str, Tensor], Carry | None]:
+        """The scores of every row, not yet divided."""
+        terms, after = network.loss(batch, carry)
+        for name, term in terms.items():
+            before = self.terms.get(name, Term(torch.zeros_like(term.total), 0.0))
+            self.terms[name] = Term(before.total + term.total, before.count + term.count, term.weight)
+        targets = batch["targets"]
+        self.wanted += np.bincount(targets[targets != IGNORE].cpu().numpy(), minlength=len(self.wanted))
+        guesses = {"loss": terms["generator"]} if "generator" in terms else terms
+        sums = {"nll": token_nll(guesses).sum(1), "hidden": (targets != IGNORE).sum(1)}
         sums["right"] = (network.target_logits(batch, carry).argmax(2) == targets).sum(1)
-    elif hasattr(network, "masked_logits"):
-        logits = network.masked_logits(batch["inputs"], lengths, batch["places"], batch.tensors.get("segments"))
-        sums["right"] = (logits.argmax(2) == targets).sum(1)
-    if hasattr(network, "replace"):
-        ids, replaced = network.replace(batch)
-        logits = network(ids, lengths).float()
-        inside = torch.arange(ids.shape[1], device=ids.device) < batch["lengths"][:, None]
-        nll = F.binary_cross_entropy_with_logits(logits, replaced.float(), reduction="none")
-        called = (logits > 0) == replaced.bool()
-        sums["detection_nll"], sums["detected"] = (nll * inside).sum(1), (called & inside).sum(1)
-        sums["tokens"], sums["replaced"] = batch["lengths"], replaced.sum(1)
-        sums["caught"] = (called & replaced.bool()).sum(1)
-    return sums
+        return sums, after
+
+    @property
+    def loss(self) -> float:
+        """As in training."""
+        return float(value(self.terms))
 
 
-def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -> dict[str, float]:
+def frequencies(table: Table) -> np.ndarray:
+    """How often each token stands in the text, for the baseline."""
+    return table.columns[TEXT].counts
+
+
+def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
+    """The metric that chooses the best weights: the one asked for."""
+    return metric, ""
+
+
+def baseline(train: Table) -> None:
+    """There is none to be trained."""
+
+
+def validate(network: MaskFiller, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
     """What the loop looks at."""
-    found = measure(network, shard, recipe, device, recipe.eval.max_tokens)
-    rows = {name: float(sums.sum()) for name, sums in found.rows.items()}
-    scores = {"loss": found.loss, "nll": rows["nll"] / rows["hidden"]}
-    if "right" in rows:
-        scores["accuracy"] = rows["right"] / rows["hidden"]
-    if "detected" in rows:  # to look at
-        scores["detection"] = rows["detected"] / rows["tokens"]
-    return scores
+    tally = Tally(len(table.columns[TEXT].counts))
+    found = measured(network, table, recipe, tally.row_sums, device, recipe.eval.max_tokens)
+    rows = {name: float(sums.sum()) for name, sums in found.items()}
+    return {"loss": tally.loss, "nll": rows["nll"] / rows["hidden"], "accuracy": rows["right"] / rows["hidden"]}
 
 
-def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, baseline: None = None) -> dict[str, Any]:
-    """All scores of a held-out shard, with 95 % intervals from resampling its rows, and the baselines beside them."""
-    network, objective = model.network, model.recipe.objective
-    found = measure(network, shard, model.recipe, model.device)
-    rows = found.rows
-    result: dict[str, Any] = {"nll": metric(rows["nll"], rows["hidden"])}
-    if "right" in rows:
-        result["accuracy"] = metric(rows["right"], rows["hidden"])
-    if "detected" in rows:
-        result["detection"] = metric(rows["detected"], rows["tokens"])
-        result["detection_nll"] = metric(rows["detection_nll"], rows["tokens"])
-        result["caught"] = metric(rows["caught"], rows["replaced"])
-        result["always_original"] = float(1 - rows["replaced"].sum() / rows["tokens"].sum())
-    result["hidden"] = int(rows["hidden"].sum())
-    result["unigram_baseline"] = unigram_baseline(unigrams, found.wanted, getattr(network, "special", 0))
-    whole = {"hidden": "whole-words"} if getattr(objective, "whole_word", False) else {}
-    result["signature"] = signature(model, shard, steps, rate=f"{objective.rate:g}", **whole)
-    return result
+def scores(
+    model: MaskFilling, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None
+) -> dict[str, Any]:
+    """All scores of a held-out table, with 95 % intervals from resampling its rows, and the baselines beside them."""
+    tally = Tally(len(table.columns[TEXT].counts))
+    rows = measured(model.network, table, model.recipe, tally.row_sums, model.device)
+    return masked_scores(model, rows, tally, unigrams) | {"signature": signed(model, table, steps)}
+
+
+def masked_scores(
+    model: MaskFilling, rows: dict[str, np.ndarray], tally: Tally, unigrams: np.ndarray
+) -> dict[str, Any]:
+    """How well masked tokens are predicted."""
+    return {
+        "nll": metric(rows["nll"], rows["hidden"]),
+        "accuracy": metric(rows["right"], rows["hidden"]),
+        "hidden": int(rows["hidden"].sum()),
+        "unigram_baseline": unigram_baseline(unigrams, tally.wanted, model.network.special),
+    }
+
+
+def signed(model: MaskFilling, table: Table, steps: int) -> str:
+    """The signature, with what is masked."""
+    objective = model.recipe.objective
+    flat = model.recipe.flat()
+    whole = {"hidden": "whole-words"} if flat.get("objective.whole_word") else {}
+    return signature(model, table, steps, rate=f"{objective.rate:g}", **whole)
 
 
 def unigram_baseline(seen: np.ndarray, wanted: np.ndarray, special: int) -> dict[str, float]:
@@ -129,14 +118,6 @@ def unigram_baseline(seen: np.ndarray, wanted: np.ndarray, special: int) -> dict
 def headline(scores: dict[str, Any]) -> str:
     """The scores in one line."""
     alone = scores["unigram_baseline"]
-    line = f"NLL {scores['nll']['value']:.4f} nats"
-    if accuracy := scores.get("accuracy"):
-        line += f" and {accuracy['value']:.2%} right"
+    line = f"NLL {scores['nll']['value']:.4f} nats and {scores['accuracy']['value']:.2%} right"
     line += f" of {scores['hidden']:,} hidden tokens; token frequencies alone: {alone['nll']:.4f} and "
-    line += f"{alone['accuracy']:.2%}"
-    if detection := scores.get("detection"):
-        line += (
-            f"; original or replaced: {detection['value']:.2%} (always original: {scores['always_original']:.2%}), "
-            f"{scores['caught']['value']:.2%} of the replaced caught"
-        )
-    return line
+    return line + f"{alone['accuracy']:.2%}"

@@ -20,7 +20,6 @@ loss            sampled_kl + posterior_kl: the same for smoothed targets; the be
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -28,52 +27,46 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lexigraph.errors import LexigraphError
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.intervals import left_out, metric, reference, signature
+from lexigraph.evaluation.measure import measured
+from lexigraph.nn.autoencoder import Autoencoder
 from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE, smoothed_kl
 from lexigraph.objectives.posterior import drawn
+from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
-from lexigraph.text.batches import Buckets
-from lexigraph.text.corpus import Shard
-from lexigraph.textmodel import TextModel
+from lexigraph.text.batches import Rows
+from lexigraph.text.tables import Table
 
-METRICS = ("loss", "nll", "accuracy")  # what `train.metric` may name; loss is the KL, of a variational model as above
+TEXT = "text"
+METRICS = {"loss": False, "nll": False, "accuracy": True}  # for `train.metric`: is greater better? loss: see above
 POSTERIOR = 5  # stream of chance (objectives/chance.py)
 
 
-@torch.no_grad()
-def row_scores(
-    network: Any, shard: Shard, recipe: Recipe, device: torch.device, limit: int = 0
-) -> dict[str, np.ndarray]:
-    """KL, NLL, right tokens and tokens of every sentence, up to about `limit` tokens.
+def row_sums(network: Autoencoder, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
+    """KL, NLL, right tokens and tokens of every sentence.
 
     Of a variational model also its posterior's KL, and what a sampled z gives (`sampled_kl` and so on).
     """
-    starts, lengths = shard.sentences(network.context)
-    if not len(starts):
-        raise LexigraphError(f"No sentence of this text fits into the model's {network.context} tokens.")
-    units = max(1, int(np.searchsorted(starts, limit))) if limit else len(starts)
-    plan = Buckets(starts[:units], lengths[:units], recipe.eval.batch_tokens, 0)
-    smoothing = getattr(recipe.objective, "label_smoothing", 0.0)
-    rows: dict[str, list[np.ndarray]] = defaultdict(list)
-    for step in range(plan.epoch_steps):
-        texts = shard.take(plan.batch(step))
-        batch = network.prepare({"text": texts}).to(device)
-        inputs, targets = batch["inputs"], batch["targets"]
-        count = (targets != IGNORE).sum(1)
-        found = _sums(network(inputs, count), targets, smoothing, network.pad) | {"tokens": count}
-        if getattr(recipe.objective, "variational", False):
-            seeds = torch.as_tensor(chance.seeds_of_content(texts), device=device)
-            noise = chance.gaussian(seeds, network.latent, POSTERIOR)
-            mean, log_variance = network.posterior(targets.clamp(min=0), count)
-            z, divergence = drawn(mean, log_variance, noise)
-            sampled = _sums(network.logits(z, inputs), targets, smoothing, network.pad)
-            found |= {f"sampled_{name}": sums for name, sums in sampled.items()}
-            found["posterior_kl"] = divergence.sum(1)
-        for name, sums in found.items():
-            rows[name].append(sums.cpu().double().numpy())
-    return {name: np.concatenate(parts) for name, parts in rows.items()}
+    inputs, targets, smoothing = batch["inputs"], batch["targets"], network.objective.label_smoothing
+    count = (targets != IGNORE).sum(1)
+    found = _sums(network(inputs, count), targets, smoothing, network.pad) | {"tokens": count}
+    if network.objective.variational:
+        whole = torch.cat([inputs[:, :1], targets], 1).cpu().numpy()  # with both its boundaries
+        texts = [row[: n + 1] for row, n in zip(whole, count.tolist(), strict=True)]
+        seeds = torch.as_tensor(chance.seeds_of_content(texts), device=inputs.device)
+        noise = chance.gaussian(seeds, network.latent, POSTERIOR)
+        z, divergence = drawn(*network.posterior(targets.clamp(min=0), count), noise)
+        sampled = _sums(network.logits(z, inputs), targets, smoothing, network.pad)
+        found |= {f"sampled_{name}": sums for name, sums in sampled.items()}
+        found["posterior_kl"] = divergence.sum(1)
+    return found, None
+
+
+def frequencies(table: Table) -> np.ndarray:
+    """How often each token stands in the text, for the baseline."""
+    return table.columns[TEXT].counts
 
 
 def _sums(
@@ -90,9 +83,18 @@ def _sums(
     return {name: (values * valid).sum(1) for name, values in found.items()}
 
 
-def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -> dict[str, float]:
+def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
+    """The metric that chooses the best weights: the one asked for."""
+    return metric, ""
+
+
+def baseline(train: Table) -> None:
+    """There is none to be trained."""
+
+
+def validate(network: Autoencoder, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
     """What the loop looks at."""
-    rows = row_scores(network, shard, recipe, device, recipe.eval.max_tokens)
+    rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
     tokens = rows["tokens"].sum()
     mean = {name: float(sums.sum() / tokens) for name, sums in rows.items()}
     found = {"loss": mean["kl"], "nll": mean["nll"], "accuracy": mean["right"]}
@@ -102,9 +104,11 @@ def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -
     return found
 
 
-def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, baseline: None = None) -> dict[str, Any]:
-    """All scores of a held-out shard. Whole sentences are decoded for the first `eval.sentences` only."""
-    rows = row_scores(model.network, shard, model.recipe, model.device)
+def scores(
+    model: SentenceSpace, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None
+) -> dict[str, Any]:
+    """All scores of a held-out table. Whole sentences are decoded for the first `eval.sentences` only."""
+    rows = measured(model.network, table, model.recipe, row_sums, model.device)
     tokens = rows["tokens"]
     result: dict[str, Any] = {
         "kl": metric(rows["kl"], tokens),
@@ -113,16 +117,16 @@ def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, bas
     }
     if "posterior_kl" in rows:
         result |= _bound(rows)
-    starts, lengths = shard.sentences(model.network.context)
-    first = slice(model.recipe.eval.sentences)
-    contents = shard.contents(starts[first], lengths[first])
-    wanted = shard.raw(shard.units(starts[first]))
+    text, first = table.columns[TEXT], slice(model.recipe.eval.sentences)
+    starts, lengths = table.cut(model.network.traits)
+    contents = text.contents(starts[first], lengths[first])
+    wanted = text.raw(table.examples_of(Rows(starts[first], lengths[first]), TEXT))
     written = [found[0].text for found in model.hypotheses(model.space.encode(contents))]
     result |= sentence_scores(written, wanted)
-    result["too_long"] = shard.too_long(model.network.context)
+    result["too_long"] = table.too_long(model.network.traits)
     result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model
     result["tokens"], result["sentences"] = int(tokens.sum()), len(wanted)
-    result["signature"] = signature(model, shard, steps, decoding="greedy", reference=reference(model))
+    result["signature"] = signature(model, table, steps, decoding="greedy", reference=reference(model))
     return result
 
 

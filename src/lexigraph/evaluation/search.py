@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from lexigraph.abilities.language import LanguageModel
 from lexigraph.decoding.degeneration import distinct, longest_loop, profile, repetition
 from lexigraph.decoding.diagnose import beam_table
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.scoring import token_log_probabilities
-from lexigraph.textmodel import TextModel
 
 BEAM_COLUMNS = ("beam", "BLEU", "log p", "score", "tokens", "seconds")
 TEXT_COLUMNS = (
@@ -33,7 +33,7 @@ TEXT_COLUMNS = (
 
 
 def beam_rows(
-    model: TextModel,
+    model: LanguageModel,
     texts: Sequence[str],
     widths: Sequence[int],
     *,
@@ -69,7 +69,7 @@ class _Text:
 
 
 def text_rows(
-    model: TextModel, texts: Sequence[str], *, prompt_tokens: int = 3, max_new: int = 60
+    model: LanguageModel, texts: Sequence[str], *, prompt_tokens: int = 3, max_new: int = 60
 ) -> list[tuple[str, ...]]:
     """Repetition, variety and per-token probability of human, beam and sampled text after the same beginnings."""
     human = [row.tolist() for row in model.rows(model.longer(texts, prompt_tokens))[0]]
@@ -90,7 +90,7 @@ def text_rows(
     return [_text_row(model, kind, made) for kind, made in kinds.items()]
 
 
-def _text_row(model: TextModel, kind: str, texts: Sequence[_Text]) -> tuple[str, ...]:
+def _text_row(model: LanguageModel, kind: str, texts: Sequence[_Text]) -> tuple[str, ...]:
     ids = [text.tokens for text in texts]
     rates = [repetition(row) for row in ids]
     loops = [longest_loop(row) for row in ids]

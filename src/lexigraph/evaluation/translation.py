@@ -8,8 +8,9 @@ bleu       sacreBLEU (13a) of what beam search writes, against the targets as th
 chrf       chrF2 of the same: characters, which do not mind how words are cut
 too_long   how many lines or pairs the model cannot hold: they are in none of these scores
 
-BLEU and chrF are measured where sources and targets are given. Where a system learns from plain text, which it spoils
-itself, every text is spoilt in the same way each time (objectives/chance.py), and the others are measured on that.
+BLEU and chrF are measured where sources and targets are given. Where a system learns from plain text, which it
+corrupts itself, every text is corrupted in the same way each time (objectives/chance.py), and the others are measured
+on that.
 """
 
 from __future__ import annotations
@@ -18,53 +19,39 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
-from lexigraph.errors import LexigraphError
+from lexigraph.abilities.translating import Translator
 from lexigraph.evaluation.intervals import left_out, metric, reference, signature
-from lexigraph.evaluation.language import plan_for
+from lexigraph.evaluation.measure import measured
+from lexigraph.nn.encoder_decoder import SOURCE, TARGET, TEXT, EncoderDecoder
 from lexigraph.objectives.next_token import IGNORE, SLICE, smoothed_kl
+from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
-from lexigraph.text.batches import Buckets, Plan, Spans
-from lexigraph.text.corpus import Shard
-from lexigraph.textmodel import TextModel
+from lexigraph.text.batches import Rows
+from lexigraph.text.tables import Table
 
-METRICS = ("loss", "nll", "accuracy")  # what `train.metric` may name
+METRICS = {"loss": False, "nll": False, "accuracy": True}  # for `train.metric`: is greater better?
 BEAM, ALPHA = 5, 0.7
 RESAMPLES = 1000
 
 
-def plan_of(network: Any, shard: Shard, recipe: Recipe, limit: int = 0) -> Plan:
-    """Every pair or line that fits, or windows of a stream; up to about `limit` tokens."""
-    if recipe.data.unit == "stream":
-        return plan_for(network, shard, recipe, limit)
-    starts, lengths = shard.pairs(network.context) if shard.paired else shard.sentences(network.context)
-    if not len(starts):
-        raise LexigraphError(f"No example of this text fits into the model's {network.context} tokens.")
-    units = max(1, int(np.searchsorted(starts, limit))) if limit else len(starts)
-    return Buckets(starts[:units], lengths[:units], recipe.eval.batch_tokens, 0)
+def row_sums(network: EncoderDecoder, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
+    """Loss, NLL, right tokens and tokens of every target."""
+    hidden = network.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
+    valid, slice_ = batch["targets"] != IGNORE, max(1, SLICE // len(network.output_table))
+    parts = zip(hidden[valid].split(slice_), batch["targets"][valid].split(slice_), strict=True)
+    found = torch.cat([_token_scores(network, *part) for part in parts], 1).double().cpu()
+    row = valid.nonzero()[:, 0].cpu()
+    values = [*found, torch.ones(len(row), dtype=torch.double)]
+    sums = (torch.bincount(row, value, minlength=len(valid)) for value in values)
+    return dict(zip(("loss", "nll", "right", "tokens"), sums, strict=True)), None
 
 
-@torch.no_grad()
-def row_scores(
-    network: Any, shard: Shard, recipe: Recipe, device: torch.device, limit: int = 0
-) -> dict[str, np.ndarray]:
-    """Loss, NLL, right tokens and tokens of every target, up to about `limit` tokens."""
-    plan = plan_of(network, shard, recipe, limit)
-    rows: dict[str, list[np.ndarray]] = {name: [] for name in ("loss", "nll", "right", "tokens")}
-    slice_ = max(1, SLICE // len(network.output_table))
-    for step in range(plan.epoch_steps):
-        batch = network.prepare(shard.columns(plan.batch(step))).to(device)
-        hidden = network.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
-        valid = batch["targets"] != IGNORE
-        parts = zip(hidden[valid].split(slice_), batch["targets"][valid].split(slice_), strict=True)
-        found = torch.cat([_token_scores(network, *part) for part in parts], 1).double().cpu()
-        sentence = valid.nonzero()[:, 0].cpu()
-        for name, values in zip(rows, [*found, torch.ones(len(sentence), dtype=torch.double)], strict=True):
-            rows[name].append(np.bincount(sentence, values, minlength=len(valid)))
-    return {name: np.concatenate(parts) for name, parts in rows.items()}
-
-
-def _token_scores(network: Any, hidden: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+def _token_scores(
+    network: EncoderDecoder, hidden: Float[Tensor, "n d"], right: Int[Tensor, " n"]
+) -> Float[Tensor, "3 n"]:
     """Loss, NLL and whether it is right, of every token."""
     log_p = network.logits(hidden).float().log_softmax(1)
     nll = -log_p.gather(1, right[:, None])[:, 0]
@@ -72,33 +59,55 @@ def _token_scores(network: Any, hidden: torch.Tensor, right: torch.Tensor) -> to
     return torch.stack([loss, nll, (log_p.argmax(1) == right).float()])
 
 
-def validate(network: Any, shard: Shard, recipe: Recipe, device: torch.device) -> dict[str, float]:
+def frequencies(table: Table) -> np.ndarray:
+    """How often each token stands in what is to be written; of a target, the first boundary is given."""
+    if TARGET not in table.columns:
+        return table.columns[TEXT].counts
+    target = table.columns[TARGET]
+    counts = target.counts.copy()
+    counts[target.values[0]] -= 1
+    return counts
+
+
+def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
+    """The metric that chooses the best weights: the one asked for."""
+    return metric, ""
+
+
+def baseline(train: Table) -> None:
+    """There is none to be trained."""
+
+
+def validate(network: EncoderDecoder, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
     """What the loop looks at."""
-    rows = row_scores(network, shard, recipe, device, recipe.eval.max_tokens)
+    rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
     tokens = rows["tokens"].sum()
     return {name: float(rows[key].sum() / tokens) for name, key in zip(METRICS, rows, strict=False)}
 
 
-def scores(model: TextModel, shard: Shard, steps: int, unigrams: np.ndarray, baseline: None = None) -> dict[str, Any]:
-    """All scores of a held-out shard. Only the first `eval.sentences` pairs are translated."""
-    rows = row_scores(model.network, shard, model.recipe, model.device)
+def scores(
+    model: Translator, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None
+) -> dict[str, Any]:
+    """All scores of a held-out table. Only the first `eval.sentences` pairs are translated."""
+    rows, traits = measured(model.network, table, model.recipe, row_sums, model.device), model.network.traits
     tokens = rows["tokens"]
     result: dict[str, Any] = {"nll": metric(rows["nll"], tokens), "accuracy": metric(rows["right"], tokens)}
     more = {}
-    if shard.paired and model.recipe.eval.sentences:
-        starts, lengths = shard.pairs(model.network.context)
+    if TARGET in table.columns and model.recipe.eval.sentences:
+        starts, lengths = table.cut(traits)
         first = slice(model.recipe.eval.sentences)
-        columns = shard.columns(Spans(starts[first], lengths[first]))
-        found = model.translations([row[1:-1] for row in columns["source"]], beam=BEAM, alpha=ALPHA)
+        chosen = table.examples_of(Rows(starts[first], lengths[first]), SOURCE)
+        sources = [np.asarray(table.columns[SOURCE].of(example))[1:-1] for example in chosen.tolist()]
+        found = model.translations(sources, beam=BEAM, alpha=ALPHA)
         written = model.tokenizer.decode_batch([best[0].tokens for best in found])
-        result |= corpus_scores(written, shard.raw(shard.units(starts[first]) + 1))  # a target follows its source
+        result |= corpus_scores(written, table.columns[TARGET].raw(chosen))
         result["sentences"] = len(written)
         more = {"decoding": f"beam-{BEAM}-alpha-{ALPHA}", "reference": reference(model)}
     if model.recipe.data.unit != "stream":
-        result["too_long"] = shard.too_long(model.network.context)
+        result["too_long"] = table.too_long(traits)
     result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model
     result["tokens"] = int(tokens.sum())
-    result["signature"] = signature(model, shard, steps, **more)
+    result["signature"] = signature(model, table, steps, **more)
     return result
 
 

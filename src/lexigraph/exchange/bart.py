@@ -1,6 +1,7 @@
 """BART's weights under the names of transformers' BartForConditionalGeneration, and back.
 
-Their tables of places begin with two rows that nothing uses; ours have none.
+Their tables of places begin with two rows that nothing uses; ours have none. Ids of special tokens stand in the
+vocabulary.
 """
 
 from __future__ import annotations
@@ -63,11 +64,6 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
         "activation": ACTIVATIONS[activation],
         "dropout": float(theirs.get("dropout", 0.1)),
         "scaled": bool(theirs.get("scale_embedding", False)),
-        "start": theirs.get("decoder_start_token_id", 2),
-        "begin": -1
-        if theirs.get("bos_token_id", 0) == theirs.get("eos_token_id", 2)
-        else theirs.get("bos_token_id", 0),
-        "mask": theirs.get("vocab_size", 50265) - 1,  # its tokenizer adds <mask> last
     }
 
 
@@ -94,9 +90,9 @@ def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
         "attention_dropout": config.dropout,
         "scale_embedding": config.scaled,
         "tie_word_embeddings": True,
-        "decoder_start_token_id": config.start,
+        "decoder_start_token_id": 2,
         "is_encoder_decoder": True,
-        "bos_token_id": 2 if config.begin < 0 else config.begin,
+        "bos_token_id": 2,
         "eos_token_id": 2,
         "forced_eos_token_id": None,
         "pad_token_id": 0,

@@ -1,6 +1,6 @@
 """BERT's weights under the names of transformers' BertForMaskedLM (with a pooler: BertForPreTraining), and back.
 
-Which tokens begin, end and hide (Config's `begin`, `end` and `mask`) stands in their tokenizer, not in their config.
+Which tokens begin and end a text and hide others stands in the vocabulary.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POOLER = {"pool": "bert.pooler.dense", "order": "cls.seq_relationship"}
 
 
 def config_from(theirs: dict[str, Any], weights: Collection[str] = ()) -> dict[str, Any]:
-    """Our Config's fields, but for `begin`, `end` and `mask`.
+    """Our Config's fields.
 
     weights: the names in the file; the oldest models have a pooler that their config does not speak of.
     """

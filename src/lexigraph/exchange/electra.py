@@ -2,7 +2,7 @@
 ElectraForMaskedLM (the generator), and back.
 
 There each part is a model of its own, and so it comes here (Config's `part`); of a model with both, the discriminator
-goes out unless the generator is asked for. `begin`, `end` and `mask` stand in their tokenizer, not in their config.
+goes out unless the generator is asked for.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Part = Literal["discriminator", "generator"]
 
 
 def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
-    """Our Config's fields, but for `begin`, `end` and `mask`."""
+    """Our Config's fields."""
     named = theirs.get("architectures") or [ARCHITECTURES["discriminator"]]
     parts = [part for part, name in ARCHITECTURES.items() if name in named]
     if not parts:

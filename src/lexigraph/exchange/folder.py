@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
@@ -26,12 +25,13 @@ from torch import Tensor
 from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.nn.network import MaskFiller, Network, build, columns_of
 from lexigraph.recipe import Recipe
 from lexigraph.registry import system
 from lexigraph.run import FORMAT, Run, replacing
 from lexigraph.text.tokenizer import IMPORTED, Tokenizer
-from lexigraph.textmodel import build
-from lexigraph.training.checkpoint import expanded, read_tensors, write_tensors
+from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.weights import expanded, read_tensors, write_tensors
 
 Tensors = dict[str, Tensor]
 Value = TypeVar("Value")
@@ -71,7 +71,6 @@ ROLES = {  # of our tokens: which of theirs serve, the first that there is
     "sep": ("sep_token",),
     "mask": ("mask_token",),
 }
-SENTINEL = re.compile(r"<(?:extra_id_)?(\d+)>")  # what stands for missing spans in T5, theirs and ours
 COMPUTED = ("position_ids", "token_type_ids", "attn.bias", "attention.bias", "masked_bias", "inv_freq")  # no weights
 
 
@@ -94,7 +93,7 @@ def import_folder(source: str | Path, out: str | Path) -> Path:
     fields = _told(lambda: exchange.config_from(theirs, **more), source / CONFIG)
     tokenizer = _tokenizer(source, theirs)
     kind = system(family.system).module().Config
-    config = _config_of(kind, fields | _roles(tokenizer, kind), source)
+    config = _config_of(kind, fields, source)
     facts = {"format": FORMAT, "lexigraph": __version__, "system": family.system, "from": str(source)}
     with replacing(out) as temporary:
         temporary.mkdir()
@@ -103,7 +102,7 @@ def import_folder(source: str | Path, out: str | Path) -> Path:
         run.write("recipe.toml", _recipe(family.system, config, tokenizer, source).toml())
         recipe = _read_back(run, source)
         weights = _told(lambda: exchange.weights_from(tensors, config), source)
-        _check(weights, build(recipe, tokenizer).state_dict(), source)
+        _check(weights, build(recipe, Vocabularies({"text": tokenizer})).state_dict(), source)
         _check_all_taken(tensors, exchange.weights_to(weights, config), source)
         tokenizer.save(temporary / "tokenizer.json")
         _save(weights, temporary / "model.safetensors")
@@ -204,17 +203,17 @@ def _tokenizer(source: Path, theirs: dict[str, Any]) -> Tokenizer:
             )
         raise LexigraphError(f"{source} is incomplete: {TOKENIZER} is missing. Was it copied whole?")
     content = _json(path)
+    first = theirs.get("decoder_start_token_id")
+    start = {"start": first} if isinstance(first, int) else {}  # what a decoder is given first
     if "lexigraph" in content.get("model", {}):
         ours = Tokenizer.load(path)
         if len(ours) != size:
             raise LexigraphError(
                 f"{path} has {len(ours)} tokens, the model {size} embeddings: they do not belong together."
             )
-        named = _names(source, theirs, content)
-        ours.roles |= {role: ours.special[named[role]] for role in ("cls", "sep", "mask") if role in named}
-        return ours
+        return ours  # its file says which special token is which
     try:
-        return Tokenizer.imported(content, _names(source, theirs, content), size)
+        return Tokenizer.imported(content, _names(source, theirs, content), size).with_roles(start)
     except LexigraphError as error:
         raise LexigraphError(f"{source}: {error}") from None
     except Exception as error:  # Hugging Face raises bare Exception for whatever it cannot read
@@ -236,21 +235,6 @@ def _names(source: Path, theirs: dict[str, Any], content: dict[str, Any]) -> dic
             texts[key] = vocabulary[number]
     found = {role: next((texts[key] for key in keys if key in texts), None) for role, keys in ROLES.items()}
     return {role: name for role, name in found.items() if name}
-
-
-def _roles(tokenizer: Tokenizer, kind: type) -> dict[str, int]:
-    """The special tokens that a Config asks for, as the tokenizer has them."""
-    ids = {role: tokenizer.roles[name] for role, name in {"begin": "cls", "end": "sep", "mask": "mask"}.items()
-           if name in tokenizer.roles}  # fmt: skip
-    if tokenizer.begin != tokenizer.eos:
-        ids.setdefault("begin", tokenizer.begin)
-    ids.setdefault("end", tokenizer.eos)
-    numbered = {int(found[1]): i for name, i in tokenizer.special.items() if (found := SENTINEL.fullmatch(name))}
-    if {0, 1} <= numbered.keys():
-        first, step = numbered[0], numbered[1] - numbered[0]
-        count = next(n for n in range(len(numbered) + 1) if numbered.get(n) != first + n * step)
-        ids |= {"first_sentinel": first, "sentinel_step": step, "sentinels": count}
-    return {role: ids[role] for role in ids.keys() & {field.name for field in dataclasses.fields(kind)}}
 
 
 def _recipe(name: str, config: Any, tokenizer: Tokenizer, source: Path) -> Recipe:
@@ -306,13 +290,16 @@ def export_folder(run: str | Path, out: str | Path) -> Path:
     """A Hugging Face folder from a run folder."""
     opened, out = Run.open(run), free(out)
     recipe = opened.recipe()
-    tokenizer = Tokenizer.load(opened.path / "tokenizer.json")
+    vocabularies = Vocabularies.load(opened, columns_of(recipe))
+    tokenizer, network = vocabularies.tokenizer(), build(recipe, vocabularies)
     exchange, config = _written(recipe, len(tokenizer))
     config |= {"pad_token_id": tokenizer.pad, "eos_token_id": tokenizer.eos, "bos_token_id": tokenizer.begin}
+    if "start" in tokenizer.roles:
+        config["decoder_start_token_id"] = tokenizer.roles["start"]
     weights = expanded(read_tensors(opened.path / "model.safetensors"))
-    _check(weights, build(recipe, tokenizer).state_dict(), opened.path)
+    _check(weights, network.state_dict(), opened.path)
     theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model)
-    names = _special_names(tokenizer, recipe.model)
+    names = _special_names(tokenizer, network)
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
                 "model_max_length": recipe.model.context, "split_special_tokens": True}  # fmt: skip
     with replacing(out) as temporary:
@@ -344,13 +331,15 @@ def _written(recipe: Recipe, vocabulary: int) -> tuple[Any, dict[str, Any]]:
     raise LexigraphError(" ".join(errors))
 
 
-def _special_names(tokenizer: Tokenizer, config: Any) -> dict[str, Any]:
+def _special_names(tokenizer: Tokenizer, network: Network) -> dict[str, Any]:
     """Their names for our special tokens."""
-    ids: dict[str, int] = {role: i for role, i in tokenizer.roles.items() if role != "begin"}
+    kept = ("pad", "unk", "eos", "cls", "sep", "mask")
+    ids: dict[str, int] = {role: tokenizer.roles[role] for role in kept if role in tokenizer.roles}
     ids["bos"] = tokenizer.begin
-    for role, key in {"mask": "mask", "cls": "begin", "sep": "end"}.items():
-        if getattr(config, key, -1) >= 0:
-            ids[role] = getattr(config, key)
+    if isinstance(network, MaskFiller):
+        ids |= {"mask": network.frame.mask, "cls": network.frame.begin, "sep": network.frame.end}
+    elif "<mask>" in tokenizer.special:
+        ids["mask"] = tokenizer.special["<mask>"]
     names = {f"{role}_token": tokenizer.token_of(i) for role, i in ids.items()}
     others = [name for name in tokenizer.special if name not in names.values() and not name.startswith("<unused-")]
     return names | ({"additional_special_tokens": others} if others else {})

@@ -22,8 +22,6 @@ ACTIVATIONS: dict[str, tuple[Activation, bool]] = {  # theirs: ours, and whether
     "gated-gelu": ("gelu-tanh", True),
     "gated-silu": ("silu", True),
 }
-EXTRA = 100  # sentinels of published models, counted down from the end of their tokenizer's vocabulary
-PIECES = 32_100  # which has so many entries; tables may be longer, for the sake of hardware
 
 ENDS = {  # ours: theirs
     "embedding": "shared",
@@ -41,7 +39,6 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
     if kind not in ACTIVATIONS:
         raise LexigraphError(f"This T5 model has feed_forward_proj = {kind!r}; known: {', '.join(ACTIVATIONS)}.")
     activation, gated = ACTIVATIONS[kind]
-    size = theirs.get("vocab_size", 32_128)
     return {
         "layers": theirs["num_layers"],
         "decoder_layers": theirs.get("num_decoder_layers") or theirs["num_layers"],
@@ -57,10 +54,6 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
         "buckets": theirs.get("relative_attention_num_buckets", 32),
         "farthest": theirs.get("relative_attention_max_distance", 128),
         "eps": theirs.get("layer_norm_epsilon", 1e-6),
-        "start": theirs.get("decoder_start_token_id", 0),
-        "sentinels": EXTRA if size > 2 * EXTRA else 2,
-        "first_sentinel": min(size, PIECES) - 1,
-        "sentinel_step": -1,
     }
 
 
@@ -87,7 +80,7 @@ def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
         "relative_attention_num_buckets": config.buckets,
         "relative_attention_max_distance": config.farthest,
         "layer_norm_epsilon": config.eps,
-        "decoder_start_token_id": config.start,
+        "decoder_start_token_id": 0,
         "is_encoder_decoder": True,
         "eos_token_id": 2,
         "pad_token_id": 0,

@@ -20,6 +20,8 @@ from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.sampling import generate
 from lexigraph.errors import LexigraphError
 from lexigraph.latent.pictures import to_float, to_uint8
+from lexigraph.nn.autoencoder import Autoencoder
+from lexigraph.text.batches import padded
 
 ENCODED = 2048  # tokens encoded at once
 DECODED = 64  # sentences decoded at once
@@ -30,7 +32,7 @@ PATIENCE = 500  # steps of refinement before a sentence is given up
 class Space:
     """What can be done with vectors of a network's space."""
 
-    def __init__(self, network: Any, eos: int, banned: Sequence[int]) -> None:
+    def __init__(self, network: Autoencoder, eos: int, banned: Sequence[int]) -> None:
         self.network, self.eos, self.banned = network, eos, list(banned)
 
     @property
@@ -51,10 +53,7 @@ class Space:
     def _batch(self, rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """w_1 … w_n <eos>, padded on the right, and the lengths."""
         lengths = torch.tensor([len(row) + 1 for row in rows])
-        ids = torch.full((len(rows), int(lengths.max())), self.network.pad)
-        for index, row in enumerate(rows):
-            ids[index, : len(row)] = torch.from_numpy(np.asarray(row, np.int64))
-            ids[index, len(row)] = self.eos
+        ids = torch.from_numpy(padded([np.append(row, self.eos) for row in rows], self.network.pad))
         return ids.to(self.device), lengths.to(self.device)
 
     # ---- z → ids -----------------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ class Space:
             batch = {kind: torch.from_numpy(np.ascontiguousarray(sources[part])).float().to(self.device)}
             if blurs.any():
                 batch["blur"] = torch.from_numpy(blurs[part].copy()).to(self.device)
-            common: dict[str, Any] = {"eos": self.eos, "max_new": self.network.context, "banned": self.banned}
+            common: dict[str, Any] = {"eos": self.eos, "max_new": self.network.traits.context, "banned": self.banned}
             if width > 1:
                 found += beam_search(self.network, batch, width=width, alpha=alpha, n_best=n_best, **common)
             else:
@@ -87,7 +86,7 @@ class Space:
 
     def _blurs(self, blur: float | np.ndarray, count: int) -> Float32[np.ndarray, " n"]:
         """One blur for each of so many sources, all of them such as the model was trained with."""
-        known, blurs = getattr(self.network.objective, "blur", 0.0), np.asarray(blur, np.float32)
+        known, blurs = self.network.noise_level, np.asarray(blur, np.float32)
         if blurs.shape not in ((), (count,)):
             raise LexigraphError(f"Give one blur for all, or {count}: these have the shape {blurs.shape}.")
         if not np.isfinite(blurs).all() or (blurs < 0).any():
@@ -119,7 +118,7 @@ class Space:
     @torch.inference_mode()
     def draw(self, z: Float32[np.ndarray, "n latent"]) -> UInt8[np.ndarray, "n side side 3"]:
         """The pictures of vectors, in 8 bits a channel."""
-        side = self.network.config.side
+        side = self.network.side
         pictures = np.zeros((len(z), side, side, 3), np.uint8)
         for first in range(0, len(z), DECODED):
             part = slice(first, first + DECODED)
@@ -169,7 +168,7 @@ class Space:
 
     def _logits_of_picture(self, z: Tensor, inputs: Tensor) -> Tensor:
         """Logits read from the 8-bit picture; the gradient passes as if it had not been rounded."""
-        if not getattr(self.network, "draws", False):
+        if not self.network.draws:
             return self.network.logits(z, inputs)
         picture = self.network.draw(z)
         rounded = ((picture + 1) * 127.5).round() / 127.5 - 1

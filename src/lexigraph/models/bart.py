@@ -6,10 +6,10 @@
 From plain text (data.unit = "line" or "stream") it learns to write what it reads spoilt (objectives/denoising.py):
 spans of tokens behind one <mask> each, and the sentences of a document in another order. A sentence ends with a full
 stop, ! or ?, or with its line; a document is a line, or what stands between boundaries in a window of a stream. Where
-every line is one sentence, only a stream has anything to permute. From pairs (data.unit = "pair") it learns to
-translate, best from a run that has seen plain text (--from RUN).
+every line is one sentence, only a stream has anything to permute. From pairs (objective.noise = "none") it learns
+to translate, best from a run that has seen plain text (--from RUN).
 
-The recipe's first special token (tokenizer.special) is the mask. A source is read as s_1 … s_m <eos>; a target is fed
+The special token <mask> (tokenizer.special) hides a span. A source is read as s_1 … s_m <eos>; a target is fed
 as <eos> t_1 … t_n and must become t_1 … t_n <eos>.
 
 Shapes: B batch, T time, d width, V vocabulary.
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -27,52 +27,49 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.nn.encoder_decoder import END, EncoderDecoder
+from lexigraph.nn.encoder_decoder import EncoderDecoder, pairs
 from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.network import Examples, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import denoising
 from lexigraph.objectives.hidden import Words
-
-if TYPE_CHECKING:
-    from lexigraph.text.tokenizer import Tokenizer
-
-SPECIAL = 3  # ids below are never spoilt
+from lexigraph.recipe import Recipe, ranged
+from lexigraph.text.columns import Column, Columns
+from lexigraph.text.vocabularies import Vocabularies, role
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 6  # of the encoder
+    layers: int = ranged(6, 1)  # of the encoder
     decoder_layers: int = 0  # 0: as many
-    heads: int = 12
+    heads: int = ranged(12, 1)
     decoder_heads: int = 0  # 0: as many
-    dim: int = 768
-    inner: int = 0  # width inside the encoder's feed-forward part; 0: four times dim
+    dim: int = ranged(768, 1)
+    inner: int = ranged(0, 0)  # width inside the encoder's feed-forward part; 0: four times dim
     decoder_inner: int = 0  # 0: as wide
-    context: int = 1024  # the longest source or target in tokens, its end included
+    context: int = ranged(1024, 2)  # the longest source or target in tokens, its end included
     activation: Activation = "gelu"
-    dropout: float = 0.1
+    dropout: float = ranged(0.1, 0, 0.999)
     scaled: bool = False  # embeddings times √dim
-    start: int = END  # the token that the decoder is given first
-    begin: int = -1  # a token before every source and target, which published models have; -1: none
-    mask: int = 3  # the token that hides a span
 
 
 @dataclass(frozen=True)
 class Objective:
-    noise: Literal["infilling", "masking", "deletion", "rotation"] = "infilling"  # how a plain text is spoilt
+    # how a plain text is corrupted; none: it learns from pairs of source and target
+    noise: Literal["infilling", "masking", "deletion", "rotation", "none"] = "infilling"
     rate: float = 0.3  # the share of its tokens that are hidden or deleted
     mean: float = 3.0  # length of a hidden span, 0 included
     permute: bool = True  # the sentences of a document, before all else; idle where a text is one sentence
-    label_smoothing: float = 0.1
+    label_smoothing: float = ranged(0.1, 0, 0.999)
 
 
 class BART(EncoderDecoder):
     """The network; `network(source_ids, target_ids)` gives logits."""
 
-    corrupts = True
     bias: Tensor  # of the output; not learned, but some published models have one
 
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
+        tokens = vocabularies.tokens()
         inner = config.inner or 4 * config.dim
         widths = ((config.heads, inner), (config.decoder_heads or config.heads, config.decoder_inner or inner))
         reading, writing = (
@@ -81,27 +78,27 @@ class BART(EncoderDecoder):
         super().__init__(
             (reading, writing),
             (config.layers, config.decoder_layers or config.layers),
-            vocabulary,
+            vocabularies,
             context=config.context,
-            pad=pad,
-            start=config.start,
-            begin=config.begin,
+            start=role(tokens, "start", tokens.eos),
+            begins=True,
             smoothing=objective.label_smoothing,
+            corrupts=objective.noise != "none",
         )
         self.config, self.objective = config, objective
         self.places, self.decoder_places = (nn.Embedding(config.context, config.dim) for _ in range(2))
         self.norm_embedding, self.norm_decoder_embedding = reading.make_norm(), writing.make_norm()
-        self.words: Words | None = None
-        self.register_buffer("bias", torch.zeros(vocabulary))
+        self.mask, self.words = role(tokens, "mask"), Words.of(tokens)
+        self.register_buffer("bias", torch.zeros(len(tokens)))
         self.apply(_initialise)
 
     @property
     def output_bias(self) -> Float[Tensor, " V"]:
         return self.bias
 
-    @property
-    def special_tokens(self) -> tuple[int]:
-        return (self.config.mask,)
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        return pairs() if recipe.objective.noise == "none" else {"text": Column("tokens")}
 
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
         places = self.decoder_places if decoder else self.places
@@ -110,24 +107,19 @@ class BART(EncoderDecoder):
         x = norm(x + places.weight[time : time + ids.shape[1]])
         return F.dropout(x, self.config.dropout, self.training)
 
-    def learn_vocabulary(self, tokenizer: Tokenizer) -> None:
-        """Learn from the tokenizer where sentences end, too."""
-        super().learn_vocabulary(tokenizer)
-        self.words = Words.of(tokenizer, self.config.mask)
-
     def _sentences(self, row: np.ndarray) -> tuple[Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:
         """Where sentences end (of several stops in a row, with the last), and each token's document; a boundary
         between documents counts as one of its own, so that it stays where it is."""
         boundaries = row == self.end
-        stops = np.zeros(len(row), bool) if self.words is None else self.words.stops[row]
+        stops = self.words.stops[row]
         stops[:-1] &= ~stops[1:]
         return stops, 2 * np.cumsum(boundaries) - boundaries
 
-    def remark(self, examples: dict[str, Any]) -> str:
+    def remark(self, examples: Examples) -> str:
         """What a user should know before training on such examples: whether there is anything to permute."""
         if not self.objective.permute or "text" not in examples:
             return ""
-        rows, several = examples["text"], 0
+        rows, several = ragged(examples["text"]), 0
         for row in rows:
             ends, documents = self._sentences(row[1:-1])
             sentences = documents[denoising.sentence_starts(ends, documents)]
@@ -140,20 +132,20 @@ class BART(EncoderDecoder):
             'read the file as a stream: data.unit = "stream", and data.documents if it has any.'
         )
 
-    def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        objective, mask = self.objective, self.config.mask
+    def corrupted(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        objective, mask, special = self.objective, self.mask, self.words.first
         source = row
         if objective.permute:
             ends, documents = self._sentences(row)
             source = denoising.sentence_permutation(row, random, ends=ends, documents=documents)
         if objective.noise == "infilling":
             source = denoising.text_infilling(
-                source, random, mask=mask, special=SPECIAL, rate=objective.rate, mean=objective.mean
+                source, random, mask=mask, special=special, rate=objective.rate, mean=objective.mean
             )
         elif objective.noise == "masking":
-            source = denoising.token_masking(source, random, mask=mask, special=SPECIAL, rate=objective.rate)
+            source = denoising.token_masking(source, random, mask=mask, special=special, rate=objective.rate)
         elif objective.noise == "deletion":
-            source = denoising.token_deletion(source, random, special=SPECIAL, rate=objective.rate)
+            source = denoising.token_deletion(source, random, special=special, rate=objective.rate)
         else:
             source = denoising.document_rotation(source, random)
         return source, row

@@ -23,7 +23,7 @@ Shapes: B batch, T time, K chosen places of a text, d width, H heads, L layers, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -35,32 +35,31 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.bidirectional import Embedding, Encoder, MaskedHead, at, initialise
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import OutputTable
+from lexigraph.nn.network import Examples, MaskFiller, Outputs, Seeds, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import masking
-from lexigraph.objectives.hidden import Words, beginnings, chances, check_rate, contents, framed
+from lexigraph.objectives.chance import random_of
+from lexigraph.objectives.hidden import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
-
-if TYPE_CHECKING:
-    from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.recipe import Recipe, ranged
+from lexigraph.text.columns import MAIN, Column, Columns, Traits
+from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 4
-    heads: int = 4
-    dim: int = 128
-    context: int = 128  # places, those of the boundaries included
-    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    layers: int = ranged(4, 1)
+    heads: int = ranged(4, 1)
+    dim: int = ranged(128, 1)
+    context: int = ranged(128, 2)  # places, those of the boundaries included
+    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
     segments: int = 2  # kinds of text that it can tell apart
     norm: Literal["pre", "post"] = "post"
     eps: float = 1e-12  # in norms
     activation: Activation = "gelu"
-    dropout: float = 0.1
+    dropout: float = ranged(0.1, 0, 0.999)
     pooler: bool = False  # whether it has the head that tells the order of two segments
-    mask: int = 3  # the token that hides others: the first of tokenizer.special
-    begin: int = 2  # what a text begins with,
-    end: int = 2  # and what ends each segment
 
 
 @dataclass(frozen=True)
@@ -73,23 +72,25 @@ class Objective:
     next_sentence: bool = False
 
 
-class BERT(nn.Module):
+class BERT(MaskFiller):
     """The network; `network(ids)` gives the logits of every place's token."""
 
-    remembers = False
-    corrupts = True  # hides tokens on the host
-
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
+        tokens = vocabularies.tokens()
+        vocabulary = len(tokens)
         check_rate(objective.rate)
         if objective.next_sentence and not (config.pooler and config.segments > 1):
             raise UsageError("objective.next_sentence needs model.pooler = true and two model.segments.")
         inner = config.inner or 4 * config.dim
         shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, config.norm, eps=config.eps)
-        self.config, self.objective, self.vocabulary, self.pad = config, objective, vocabulary, pad
+        self.config, self.objective, self.vocabulary = config, objective, vocabulary
+        self.frame, self.words = Frame.of(tokens), Words.of(tokens)
         self.context = config.context - 2 - objective.next_sentence  # tokens of a text, without boundaries
         if self.context < 1:
             raise UsageError(f"model.context = {config.context} has no room for a token between the boundaries.")
+        terms = ("loss", "next_sentence") if objective.next_sentence else ("loss",)
+        self.traits = Traits(context=self.context, corrupts_on_host=True, terms=terms)
         self.embedding = Embedding(
             vocabulary, config.dim, config.context, config.segments, config.eps, config.dropout
         )
@@ -99,16 +100,14 @@ class BERT(nn.Module):
             self.pool, self.order = nn.Linear(config.dim, config.dim), OutputTable(config.dim, 2)
             for parameter in (*self.pool.parameters(), *self.order.parameters()):
                 parameter.requires_grad_(objective.next_sentence)  # else nothing is asked of them
-        self.special = 1 + max(pad, config.begin, config.end, config.mask)  # ids below are no words
-        self.words: Words | None = None
+        self.special = max(self.frame.first_word, self.words.first)  # ids below are no words
         self.apply(initialise)
 
-    def learn_vocabulary(self, tokenizer: Tokenizer) -> None:
-        """Learn from the tokenizer where words begin and sentences end; it must have a token that hides others."""
-        self.words = Words.of(tokenizer, self.config.mask)
-        self.special = max(self.special, self.words.first)
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        return {"text": Column("tokens")}
 
-    def remark(self, examples: dict[str, Any]) -> str:
+    def remark(self, examples: Examples) -> str:
         """What a user should know before training: which task the second segment serves."""
         if not self.objective.next_sentence:
             return ""
@@ -149,13 +148,22 @@ class BERT(nn.Module):
         """Logits of the tokens at some places only."""
         return self.head.logits(at(self.hidden(ids, lengths, segments), places), self.embedding.tokens.weight)
 
-    def prepare(self, examples: dict[str, Any]) -> Batch:
+    def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B K V"]:
+        """Logits of the tokens that a batch has hidden."""
+        return self.masked_logits(batch["inputs"], batch["lengths"], batch["places"], batch.tensors.get("segments"))
+
+    def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
+        logits = self(batch["inputs"], batch["lengths"], batch.tensors.get("segments"))
+        return {"text": [row[:length] for row, length in zip(logits, batch["lengths"].tolist(), strict=True)]}
+
+    def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from token sequences, boundaries included: some tokens hidden, and where they stood."""
-        config, objective = self.config, self.objective
+        objective, texts = self.objective, ragged(examples["text"])
+        own = seeds_for(texts, None if seeds is None else seeds[MAIN], objective.dynamic)
         rows: list[tuple[np.ndarray, np.ndarray]] = []
         cuts, exchanged = [], []
-        for text, random in chances(examples, objective.dynamic):
-            row = contents(text, self.context, config.begin, config.end)
+        for text, seed in zip(texts, own.tolist(), strict=True):
+            random, row = random_of(seed), contents(text, self.context, self.frame)
             cut = 0
             if objective.next_sentence:
                 row, cut, swapped = two_segments(row, random, self.words)
@@ -167,13 +175,13 @@ class BERT(nn.Module):
                     row,
                     random,
                     rate=objective.rate,
-                    mask=config.mask,
+                    mask=self.frame.mask,
                     vocabulary=self.vocabulary,
                     special=self.special,
                     begins=begins,
                 )
             )
-        tensors = framed(rows, cuts, config.begin, config.end, config.mask, self.pad)
+        tensors = framed(rows, cuts, self.frame)
         counts = {"loss": float((tensors["targets"] != IGNORE).sum())}
         if objective.next_sentence:
             tensors["exchanged"] = torch.tensor(exchanged)
@@ -183,7 +191,9 @@ class BERT(nn.Module):
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         hidden = self.hidden(batch["inputs"], batch["lengths"], batch.tensors.get("segments"))
         guessed = self.head(at(hidden, batch["places"]))
-        terms = next_token_terms(guessed, self.embedding.tokens.weight, batch, bias=self.head.bias, pad=self.pad)
+        terms = next_token_terms(
+            guessed, self.embedding.tokens.weight, batch, bias=self.head.bias, pad=self.frame.pad
+        )
         if self.objective.next_sentence:
             nll = F.cross_entropy(self.order(self.pooled(hidden)), batch["exchanged"], reduction="sum")
             terms["next_sentence"] = Term(nll, batch.counts["next_sentence"])
@@ -199,15 +209,15 @@ class BERT(nn.Module):
 
 
 def two_segments(
-    row: Int[np.ndarray, " n"], random: np.random.Generator, words: Words | None
+    row: Int[np.ndarray, " n"], random: np.random.Generator, words: Words
 ) -> tuple[Int[np.ndarray, " n"], int, int]:
     """A text cut in two, half of the time with its parts exchanged: the text, the length of its first part, and
     whether they are exchanged."""
     cut, swapped = len(row), 0
     if len(row) > 1:
         anywhere = np.arange(1, len(row))
-        after_sentences = anywhere[words.stops[row[:-1]]] if words else anywhere
-        before_words = anywhere[words.begins[row[1:]]] if words else anywhere
+        after_sentences = anywhere[words.stops[row[:-1]]]
+        before_words = anywhere[words.begins[row[1:]]]
         choices = next(places for places in (after_sentences, before_words, anywhere) if len(places))
         cut, swapped = int(random.choice(choices)), int(random.integers(2))
     if swapped:

@@ -21,7 +21,7 @@ Shapes: B batch, T time, K chosen places of a text, d width, V vocabulary, e wid
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -32,36 +32,35 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.bidirectional import Embedding, Encoder, MaskedHead, at, initialise
 from lexigraph.nn.feedforward import ACTIVATIONS, Activation
 from lexigraph.nn.linear import OutputTable
+from lexigraph.nn.network import Detector, Examples, Outputs, Seeds, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import chance, masking
-from lexigraph.objectives.hidden import Words, beginnings, chances, check_rate, contents, framed, seeds_for
+from lexigraph.objectives.chance import random_of
+from lexigraph.objectives.hidden import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
 from lexigraph.objectives.next_token import IGNORE, SLICE, WIDE_SLICE, linear_cross_entropy
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
-
-if TYPE_CHECKING:
-    from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.recipe import Recipe, ranged
+from lexigraph.text.columns import MAIN, Column, Columns, Traits
+from lexigraph.text.vocabularies import Vocabularies
 
 GUESS = 6  # the stream of chance that guesses are drawn from
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 4
-    heads: int = 4
-    dim: int = 128  # of the discriminator
-    embedding: int = 128  # width of the table that both read with
-    context: int = 128  # places, those of the boundaries included
-    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    layers: int = ranged(4, 1)
+    heads: int = ranged(4, 1)
+    dim: int = ranged(128, 1)  # of the discriminator
+    embedding: int = ranged(128, 1)  # width of the table that both read with
+    context: int = ranged(128, 2)  # places, those of the boundaries included
+    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
     generator_share: float = 0.25  # the generator's width, heads and inner width, as a share of the discriminator's
     part: Literal["both", "discriminator", "generator"] = "both"  # models from elsewhere come as one of the two
     segments: int = 2  # kinds of text that it can tell apart
     norm: Literal["pre", "post"] = "post"
     eps: float = 1e-12  # in norms
     activation: Activation = "gelu"
-    dropout: float = 0.1
-    mask: int = 3  # the token that hides others: the first of tokenizer.special
-    begin: int = 2  # what a text begins with,
-    end: int = 2  # and ends with
+    dropout: float = ranged(0.1, 0, 0.999)
 
 
 @dataclass(frozen=True)
@@ -72,21 +71,22 @@ class Objective:
     discriminator_weight: float = 50.0  # λ: its loss is far smaller than the generator's
 
 
-class ELECTRA(nn.Module):
+class ELECTRA(Detector):
     """The network; `network(ids)` gives the discriminator's logits, one a place (a lone generator: of all tokens)."""
 
-    remembers = False
-    corrupts = True  # hides tokens on the host
-
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
+        tokens = vocabularies.tokens()
+        vocabulary = len(tokens)
         check_rate(objective.rate)
         if config.activation not in ACTIVATIONS:
             raise UsageError(f"model.activation = {config.activation!r} must be one of {', '.join(ACTIVATIONS)}.")
-        self.config, self.objective, self.vocabulary, self.pad = config, objective, vocabulary, pad
+        self.config, self.objective, self.vocabulary = config, objective, vocabulary
+        self.frame, self.words = Frame.of(tokens), Words.of(tokens)
         self.context = config.context - 2  # tokens of a text, without boundaries
         if self.context < 1:
             raise UsageError(f"model.context = {config.context} has no room for a token between the boundaries.")
+        self.traits = Traits(context=self.context, corrupts_on_host=True, terms=("loss", "generator"))
         self.embedding = Embedding(
             vocabulary, config.embedding, config.context, config.segments, config.eps, config.dropout
         )
@@ -97,14 +97,12 @@ class ELECTRA(nn.Module):
         if config.part != "generator":
             self.discriminator = Encoder(_shape(config, 1.0), config.layers, config.embedding)
             self.dense, self.replaced = nn.Linear(config.dim, config.dim), OutputTable(config.dim, 1)
-        self.special = 1 + max(pad, config.begin, config.end, config.mask)  # ids below are no words
-        self.words: Words | None = None
+        self.special = max(self.frame.first_word, self.words.first)  # ids below are no words
         self.apply(initialise)
 
-    def learn_vocabulary(self, tokenizer: Tokenizer) -> None:
-        """Learn from the tokenizer where words begin; it must have a token that hides others."""
-        self.words = Words.of(tokenizer, self.config.mask)
-        self.special = max(self.special, self.words.first)
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        return {"text": Column("tokens")}
 
     def forward(
         self,
@@ -156,18 +154,28 @@ class ELECTRA(nn.Module):
 
     # ---- training ----------------------------------------------------------------------------------------
 
-    def prepare(self, examples: dict[str, Any]) -> Batch:
+    def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B K V"]:
+        """The generator's logits of the tokens that a batch has hidden."""
+        return self.masked_logits(batch["inputs"], batch["lengths"], batch["places"])
+
+    def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
+        """The discriminator's logits of the text as it is given; a lone generator's of all tokens."""
+        logits = self(batch["inputs"], batch["lengths"])
+        return {"text": [row[:length] for row, length in zip(logits, batch["lengths"].tolist(), strict=True)]}
+
+    def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from token sequences, boundaries included: some tokens hidden, and where they stood."""
-        config, rows = self.config, []
-        for text, random in chances(examples, self.objective.dynamic):
-            row = contents(text, self.context, config.begin, config.end)
+        texts, rows = ragged(examples["text"]), []
+        own = seeds_for(texts, None if seeds is None else seeds[MAIN], self.objective.dynamic)
+        for text, seed in zip(texts, own.tolist(), strict=True):
+            random, row = random_of(seed), contents(text, self.context, self.frame)
             begins = beginnings(self.words, row) if self.objective.whole_word else None
             chosen = masking.choose(row, random, special=self.special, rate=self.objective.rate, begins=begins)
             hidden = row.copy()
-            hidden[chosen] = config.mask
+            hidden[chosen] = self.frame.mask
             rows.append((hidden, masking.targets_at(row, chosen)))
-        tensors = framed(rows, [], config.begin, config.end, config.mask, self.pad)
-        tensors["seeds"] = torch.as_tensor(seeds_for(examples, self.objective.dynamic))
+        tensors = framed(rows, [], self.frame)
+        tensors["seeds"] = torch.as_tensor(own)
         counts = {
             "loss": float(tensors["lengths"].sum()),
             "generator": float((tensors["targets"] != IGNORE).sum()),

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -27,42 +26,46 @@ from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import OutputTable, linear
+from lexigraph.nn.network import LanguageNetwork
 from lexigraph.nn.past import Cache, KeyValue, Past
 from lexigraph.nn.positions import rotary, sinusoidal
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
-from lexigraph.objectives.next_token import next_token_terms, shifted
+from lexigraph.objectives.next_token import next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
+from lexigraph.recipe import ranged
+from lexigraph.text.columns import Traits
+from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 4
-    heads: int = 4
-    dim: int = 128
-    context: int = 128  # the longest stretch of tokens that it sees at once
-    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    layers: int = ranged(4, 1)
+    heads: int = ranged(4, 1)
+    dim: int = ranged(128, 1)
+    context: int = ranged(128, 2)  # the longest stretch of tokens that it sees at once
+    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
     positions: Literal["learned", "sinusoidal", "rotary"] = "learned"
     norm: Literal["pre", "post"] = "pre"
     activation: Activation = "gelu"
-    dropout: float = 0.0
+    dropout: float = ranged(0.0, 0, 0.999)
     tied: bool = True  # one table for input and output
     bias: bool = True  # in linear layers and norms
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = 0.0
+    label_smoothing: float = ranged(0.0, 0, 0.999)
 
 
-class GPT(nn.Module):
+class GPT(LanguageNetwork):
     """The network; `network(ids)` gives logits."""
 
-    remembers = False  # windows are independent: nothing is carried from one to the next
     table: Tensor  # of fixed positions
 
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
+        tokens = vocabularies.tokens()
         inner = config.inner or 4 * config.dim
         shape = Shape(
             config.dim, config.heads, inner, config.activation, config.dropout, config.norm, bias=config.bias
@@ -71,8 +74,9 @@ class GPT(nn.Module):
             raise LexigraphError(
                 f"Rotary positions turn pairs: model.dim / model.heads = {config.dim // config.heads} is odd."
             )
-        self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
-        self.embedding = nn.Embedding(vocabulary, config.dim)
+        self.config, self.objective, self.pad, self.context = config, objective, tokens.pad, config.context
+        self.traits = Traits(context=config.context, causal="text")
+        self.embedding = nn.Embedding(len(tokens), config.dim)
         if config.positions == "learned":
             self.places = nn.Embedding(config.context, config.dim)
         elif config.positions == "sinusoidal":
@@ -82,7 +86,7 @@ class GPT(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Layer(shape) for _ in range(config.layers))
         self.norm = shape.make_norm() if config.norm == "pre" else nn.Identity()
-        self.output = None if config.tied else OutputTable(config.dim, vocabulary, bias=False)
+        self.output = None if config.tied else OutputTable(config.dim, len(tokens), bias=False)
         self.apply(self._initialise)
 
     def _initialise(self, module: nn.Module) -> None:
@@ -111,10 +115,6 @@ class GPT(nn.Module):
         if ids.shape[1] > self.context:
             raise LexigraphError(f"{ids.shape[1]} tokens are more than the model's context of {self.context}.")
         return self.norm(self._through(ids, torch.arange(ids.shape[1], device=ids.device)[None], causal=True))
-
-    def prepare(self, examples: dict[str, Sequence[np.ndarray]]) -> Batch:
-        """A batch from token sequences, boundaries included."""
-        return shifted(examples["text"], self.pad)
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         terms = next_token_terms(
@@ -151,9 +151,9 @@ class GPT(nn.Module):
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
-    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Read the prompts (`ids`, padded on the right, and their `lengths`) into the cache."""
-        ids, lengths = batch["ids"], batch["lengths"]
+        ids, lengths = beginning["ids"], beginning["lengths"]
         ids, lengths = _crop(ids, lengths, self.context)
         time = ids.shape[1]
         pads = time - lengths

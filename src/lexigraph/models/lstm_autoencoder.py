@@ -27,7 +27,6 @@ Shapes: B batch, T time, e embedding, d width, k latent, L layers, V vocabulary,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -36,57 +35,63 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
+from lexigraph.nn.autoencoder import Autoencoder, chance_tensors, sentence_traits
 from lexigraph.nn.linear import linear
+from lexigraph.nn.network import Examples, Seeds, sequences
 from lexigraph.nn.stepper import State, Step
 from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
 from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
+from lexigraph.recipe import ranged
+from lexigraph.text.vocabularies import Vocabularies
 
-UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
 HIDE, DROP, WORD_DROPOUT, POSTERIOR, PRIOR = 1, 2, 3, 5, 6  # streams of chance
 Hidden = tuple[Float[Tensor, "L B d"], Float[Tensor, "L B d"]]  # h and c of an LSTM
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 1  # on each side
-    dim: int = 512  # of an LSTM's state
-    embedding: int = 256
-    latent: int = 256
-    context: int = 42  # the longest sentence in tokens, its end included
-    dropout: float = 0.0  # on what goes up (embeddings, between layers, output), never on what goes on in time
+    layers: int = ranged(1, 1)  # on each side
+    dim: int = ranged(512, 1)  # of an LSTM's state
+    embedding: int = ranged(256, 1)
+    latent: int = ranged(256, 1)
+    context: int = ranged(42, 2)  # the longest sentence in tokens, its end included
+    dropout: float = ranged(
+        0.0, 0, 0.999
+    )  # on what goes up (embeddings, between layers, output), never on what goes on in time
     bidirectional: bool = True  # the encoder reads in both directions
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = 0.0
-    hide: float = 0.0  # the share of tokens that the encoder sees as unknown
-    drop: float = 0.0  # the share of tokens that the encoder does not see at all
+    label_smoothing: float = ranged(0.0, 0, 0.999)
+    hide: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder sees as unknown
+    drop: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder does not see at all
     adversary: float = 0.0  # λ, what deceiving the discriminator is worth; 0: there is none
     variational: bool = False
-    free_bits: float = 0.0  # nats per entry of z that cost nothing
+    free_bits: float = ranged(0.0, 0)  # nats per entry of z that cost nothing
     anneal: int = 1000  # steps until the KL term has its full weight, and validations begin to count
     kl_weight: float = 1.0
-    word_dropout: float = 0.0  # the share of tokens that the decoder reads as unknown
+    word_dropout: float = ranged(0.0, 0, 0.999)  # the share of tokens that the decoder reads as unknown
 
 
-class LSTMAutoencoder(nn.Module):
+class LSTMAutoencoder(Autoencoder):
     """The network. `encode` and the stepper are its two halves."""
 
-    remembers = False
-
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
+        tokens = vocabularies.tokens()
         _check(config, objective)
-        self.config, self.objective, self.pad = config, objective, pad
+        self.config, self.objective, self.pad = config, objective, tokens.pad
+        self.end, self.unknown = tokens.eos, tokens.unk
         self.context, self.latent = config.context, config.latent
-        self.settled = objective.anneal if objective.variational else 0  # the step from which validations count
+        terms = ("adversary",) if objective.adversary else ()
+        self.traits = sentence_traits(config.context, objective, terms=terms)
         dim, layers, latent = config.dim, config.layers, config.latent
         between = config.dropout if layers > 1 else 0.0
         self.dropout = nn.Dropout(config.dropout)
-        self.embedding = nn.Embedding(vocabulary, config.embedding)  # of encoder, decoder and output alike
+        self.embedding = nn.Embedding(len(tokens), config.embedding)  # of encoder, decoder and output alike
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         self.ahead = nn.LSTM(config.embedding, dim, layers, batch_first=True, dropout=between)
         if config.bidirectional:
@@ -95,7 +100,7 @@ class LSTMAutoencoder(nn.Module):
         self.first = nn.Linear(latent, 2 * layers * dim)
         self.decoder = nn.LSTM(config.embedding + latent, dim, layers, batch_first=True, dropout=between)
         self.out = nn.Linear(dim, config.embedding)
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.bias = nn.Parameter(torch.zeros(len(tokens)))
         if objective.adversary:
             self.discriminator = nn.Sequential(nn.Linear(latent, dim), nn.ReLU(), nn.Linear(dim, 1))
 
@@ -132,7 +137,7 @@ class LSTMAutoencoder(nn.Module):
         """Logits of sentences <eos> w_1 … w_n, each read into its own vector first."""
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
-        source = F.pad(ids[:, 1:], (0, 1)).scatter(1, (lengths - 1)[:, None], END)
+        source = F.pad(ids[:, 1:], (0, 1)).scatter(1, (lengths - 1)[:, None], self.end)
         return self.logits(self.encode(source, lengths), ids)
 
     def logits(self, z: Float[Tensor, "B k"], ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
@@ -155,11 +160,10 @@ class LSTMAutoencoder(nn.Module):
 
     # ---- training ------------------------------------------------------------------------------------------
 
-    def prepare(self, examples: dict[str, Any]) -> Batch:
+    def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from token sequences, boundaries included. `seeds` and `step`, in training, allow noise."""
-        batch = shifted(examples["text"], self.pad)
-        extra = {name: torch.as_tensor(examples[name]) for name in ("seeds", "step") if name in examples}
-        plays = self.objective.adversary and "seeds" in extra  # the discriminator's game belongs to training
+        batch, extra = shifted(sequences(examples["text"]), self.pad), chance_tensors(seeds, step)
+        plays = self.objective.adversary and seeds is not None  # the discriminator's game belongs to training
         tokens = batch.counts["loss"]  # also what is one number a sentence is shared out over its tokens: see above
         more = {name: tokens for name, used in (("kl", self.objective.variational), ("adversary", plays)) if used}
         return Batch(batch.tensors | extra, batch.counts | more)
@@ -173,7 +177,7 @@ class LSTMAutoencoder(nn.Module):
             z, kl = sampled(z, read[:, self.latent :], noise, batch.tensors.get("step"), objective)
             more["kl"] = Term(kl, batch.counts["kl"])
         if seeds is not None:
-            inputs = _hidden(inputs, seeds, objective.word_dropout, WORD_DROPOUT)
+            inputs = self._hidden(inputs, seeds, objective.word_dropout, WORD_DROPOUT)
             if objective.adversary:
                 more["adversary"] = self._judged(z, seeds, batch)
         hidden, _ = self._write(z, inputs, self._begin(z))
@@ -188,10 +192,17 @@ class LSTMAutoencoder(nn.Module):
         kept, source = targets != IGNORE, targets.clamp(min=0)
         if seeds is not None:
             draws = chance.uniform(seeds, source.shape[1], DROP)
-            kept = kept & ((draws >= self.objective.drop) | (source == END))
-            source = _hidden(source, seeds, self.objective.hide, HIDE)
+            kept = kept & ((draws >= self.objective.drop) | (source == self.end))
+            source = self._hidden(source, seeds, self.objective.hide, HIDE)
             source = source.gather(1, (~kept).long().argsort(dim=1, stable=True))  # closed up, in order
         return source, kept.sum(1)
+
+    def _hidden(
+        self, ids: Int[Tensor, "B T"], seeds: Int[Tensor, " B"], share: float, stream: int
+    ) -> Int[Tensor, "B T"]:
+        """Some tokens as unknown; boundaries stay."""
+        draws = chance.uniform(seeds, ids.shape[1], stream)
+        return ids.masked_fill((draws < share) & (ids != self.end), self.unknown)
 
     def _judged(self, z: Float[Tensor, "B k"], seeds: Int[Tensor, " B"], batch: Batch) -> Term:
         """Both sides of the game in one sum: D learns without moving z, the encoder without moving D."""
@@ -203,12 +214,12 @@ class LSTMAutoencoder(nn.Module):
 
     # ---- decoding ------------------------------------------------------------------------------------------
 
-    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Begin sentences from vectors (`z`). Of `blur` it knows nothing, and leaves it aside."""
-        z = batch["z"]
+        z = beginning["z"]
         h, c = (part.transpose(0, 1) for part in self._begin(z))
         state = State({"h": h, "c": c}, {"z": z}).expand(width)
-        return self.step(state, torch.full((len(z) * width,), END, device=z.device))
+        return self.step(state, torch.full((len(z) * width,), self.end, device=z.device))
 
     def step(self, state: State, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. There is no attention to show."""
@@ -217,12 +228,6 @@ class LSTMAutoencoder(nn.Module):
         hidden, (h, c) = self._write(z, tokens[:, None], (h, c))
         rows = {"h": h.transpose(0, 1), "c": c.transpose(0, 1)}
         return Step(linear(hidden[:, 0], self.embedding.weight, self.bias), replace(state, rows=rows))
-
-
-def _hidden(ids: Int[Tensor, "B T"], seeds: Int[Tensor, " B"], share: float, stream: int) -> Int[Tensor, "B T"]:
-    """Some tokens as unknown; boundaries stay."""
-    draws = chance.uniform(seeds, ids.shape[1], stream)
-    return ids.masked_fill((draws < share) & (ids != END), UNKNOWN)
 
 
 def _full_precision(device: torch.device) -> torch.autocast:

@@ -12,44 +12,48 @@ Shapes: B batch, T time, d width, V vocabulary, L layers, R rows of a search.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from lexigraph.nn.network import LanguageNetwork
 from lexigraph.nn.stepper import State, Step
-from lexigraph.objectives.next_token import next_token_terms, shifted
+from lexigraph.objectives.next_token import next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
+from lexigraph.recipe import ranged
+from lexigraph.text.columns import Traits
+from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 2
-    dim: int = 256
-    dropout: float = 0.0
+    layers: int = ranged(2, 1)
+    dim: int = ranged(256, 1)
+    dropout: float = ranged(0.0, 0, 0.999)
     tied: bool = True  # one table for input and output
     scale: float = 0.05  # initial weights are uniform in ± scale
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = 0.0
+    label_smoothing: float = ranged(0.0, 0, 0.999)
 
 
-class LSTMLanguageModel(nn.Module):
+class LSTMLanguageModel(LanguageNetwork):
     """The network; `network(ids)` gives logits."""
 
-    remembers = True  # the state of one window is the start of the next
-    context = 0  # no limit
+    # the state of one window is the start of the next; no limit
+    traits = Traits(causal="text", stateful=True)
 
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
-        self.config, self.objective, self.pad = config, objective, pad
+        tokens = vocabularies.tokens()
+        vocabulary = len(tokens)
+        self.config, self.objective, self.pad = config, objective, tokens.pad
         self.embedding = nn.Embedding(vocabulary, config.dim)
         self.dropout = nn.Dropout(config.dropout)
         between = config.dropout if config.layers > 1 else 0.0
@@ -79,10 +83,6 @@ class LSTMLanguageModel(nn.Module):
         outputs, (h, c) = self.lstm(self.dropout(self.embedding(ids)), state)
         return self.dropout(outputs), {"h": h.detach().transpose(0, 1), "c": c.detach().transpose(0, 1)}
 
-    def prepare(self, examples: dict[str, Sequence[np.ndarray]]) -> Batch:
-        """A batch from token sequences, boundaries included."""
-        return shifted(examples["text"], self.pad)
-
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         hidden, carry = self.hidden(batch["inputs"], carry)
         terms = next_token_terms(
@@ -97,10 +97,10 @@ class LSTMLanguageModel(nn.Module):
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
-    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Read the prompts (`ids`, padded on the right, and their `lengths`) into a state."""
         packed = pack_padded_sequence(
-            self.embedding(batch["ids"]), batch["lengths"].cpu(), batch_first=True, enforce_sorted=False
+            self.embedding(beginning["ids"]), beginning["lengths"].cpu(), batch_first=True, enforce_sorted=False
         )
         h, c = self.lstm(packed)[1]
         return self._answer(h, c, width)

@@ -16,10 +16,8 @@ output's table, R rows of a search.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -27,39 +25,45 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.linear import Linear, linear
+from lexigraph.nn.network import LanguageNetwork
 from lexigraph.nn.stepper import State, Step
-from lexigraph.objectives.next_token import next_token_terms, shifted
+from lexigraph.objectives.next_token import next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
+from lexigraph.recipe import ranged
+from lexigraph.text.columns import Traits
+from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    context: int = 4  # c, words that are seen: those of a 5-gram
-    dim: int = 128  # m
-    hidden: int = 256  # h
+    context: int = ranged(4, 2)  # c, words that are seen: those of a 5-gram
+    dim: int = ranged(128, 1)  # m
+    hidden: int = ranged(256, 1)  # h
     direct: bool = True  # W: from the words' vectors straight to the output
-    dropout: float = 0.0  # on x and on a
+    dropout: float = ranged(0.0, 0, 0.999)  # on x and on a
     tied: bool = True  # one table for input and output
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = 0.0
+    label_smoothing: float = ranged(0.0, 0, 0.999)
 
 
-class NPLM(nn.Module):
+class NPLM(LanguageNetwork):
     """The network; `network(ids)` gives logits."""
 
-    remembers = True  # the last words of one window of a stream stand before the next
-    context = 0  # a text may have any length
+    # the last words of one window of a stream stand before the next; a text may have any length
+    traits = Traits(causal="text", stateful=True)
 
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
+        tokens = vocabularies.tokens()
+        vocabulary = len(tokens)
         if config.context < 1 or config.hidden < 1:
             raise LexigraphError(
                 f"model.context = {config.context} and model.hidden = {config.hidden} must both be at least 1."
             )
-        self.config, self.objective, self.pad = config, objective, pad
+        self.config, self.objective, self.pad = config, objective, tokens.pad
         size = config.context * config.dim  # of x
         features = config.hidden + (size if config.direct else 0)  # a, and x beside it
         self.embedding = nn.Embedding(vocabulary, config.dim)  # C
@@ -96,10 +100,6 @@ class NPLM(nn.Module):
         `lengths` is not needed."""
         return F.linear(self.hidden(self.windows(ids)), self.output_table, self.bias)
 
-    def prepare(self, examples: dict[str, Sequence[np.ndarray]]) -> Batch:
-        """A batch from token sequences, boundaries included."""
-        return shifted(examples["text"], self.pad)
-
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         windows = self.windows(batch["inputs"], None if carry is None else carry["ids"])
         terms = next_token_terms(
@@ -114,9 +114,9 @@ class NPLM(nn.Module):
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
-    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Only the last c words of each prompt (`ids`, padded on the right, and their `lengths`) matter."""
-        ids, lengths = batch["ids"], batch["lengths"]
+        ids, lengths = beginning["ids"], beginning["lengths"]
         rows = torch.arange(len(ids), device=ids.device)
         return self._answer(State({"ids": self.windows(ids)[rows, lengths - 1]}).expand(width))
 

@@ -37,9 +37,11 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
+from lexigraph.nn.autoencoder import Autoencoder, chance_tensors, sentence_traits
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.gram import GramPooling
 from lexigraph.nn.linear import linear
+from lexigraph.nn.network import Examples, Seeds, sequences
 from lexigraph.nn.past import Cache, Past
 from lexigraph.nn.picture import Draw, Form, Look
 from lexigraph.nn.pooling import AttentionPooling, SlotPooling
@@ -50,10 +52,11 @@ from lexigraph.objectives import chance
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
 from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
+from lexigraph.recipe import ranged
+from lexigraph.text.vocabularies import Vocabularies
 
 SIDES = (16, 32, 64, 128)
 BLURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of these, and blends between them
-UNKNOWN, END = 1, 2  # ids in every tokenizer: what hidden tokens become, and the boundary
 HIDE, DROP, LEVEL = 1, 2, 3  # streams of chance (objectives/chance.py): uniform numbers,
 NOISE, POSTERIOR = 4, 5  # and normal ones (uniform 8 to 11)
 STRETCH = 12
@@ -62,16 +65,16 @@ STRETCH = 12
 @dataclass(frozen=True)
 class Config:
     form: Form = "basis"  # of the picture: basis, residual, plain or bare (nn/picture.py)
-    layers: int = 6  # of the decoder,
+    layers: int = ranged(6, 1)  # of the decoder,
     encoder_layers: int = 0  # and of the encoder; 0: as many
     start: bool = False  # the encoder sees a boundary before the sentence, too
-    heads: int = 8
-    dim: int = 256
-    inner: int = 0  # width inside the feed-forward part; 0: four times dim
-    context: int = 42  # the longest sentence in tokens, its end included
+    heads: int = ranged(8, 1)
+    dim: int = ranged(256, 1)
+    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
+    context: int = ranged(42, 2)  # the longest sentence in tokens, its end included
     positions: Literal["rotary", "sinusoidal"] = "rotary"
     activation: Activation = "gelu"
-    dropout: float = 0.0
+    dropout: float = ranged(0.0, 0, 0.999)
     pooling: Literal["gram", "attention", "slots"] = "gram"  # nn/gram.py, nn/pooling.py
     k: int = 1  # 1: z is a vector of size dim; else a map of dim × k × k numbers
     head: Literal["picture", "linear"] = "picture"  # linear: 16 vectors straight from z, and no picture
@@ -81,37 +84,41 @@ class Config:
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = 0.1
-    blur: float = 0.0  # the largest noise on z, in standard deviations of its entries; 0: none
-    sharp: float = 0.5  # the share of sentences without it
-    hide: float = 0.0  # the share of tokens that the encoder sees as unknown
-    drop: float = 0.0  # the share of tokens that the encoder does not see at all
+    label_smoothing: float = ranged(0.1, 0, 0.999)
+    blur: float = ranged(0.0, 0)  # the largest noise on z, in standard deviations of its entries; 0: none
+    sharp: float = ranged(0.5, 0, 1)  # the share of sentences without it
+    hide: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder sees as unknown
+    drop: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder does not see at all
     stretch: float = 0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count places
     variational: bool = False
-    free_bits: float = 0.0  # nats per entry of z that cost nothing
+    free_bits: float = ranged(0.0, 0)  # nats per entry of z that cost nothing
     anneal: int = 1000  # steps until the KL term has its full weight, and validations begin to count
     kl_weight: float = 1.0
 
 
-class PictureAutoencoder(nn.Module):
+class PictureAutoencoder(Autoencoder):
     """The network. `encode`, `draw`, `look` and the stepper are its four parts."""
 
-    remembers = False
     table: Tensor  # of positions
     levels: Tensor  # BLURS
 
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
+        tokens = vocabularies.tokens()
         _check(config, objective)
-        self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
+        self.config, self.objective, self.pad, self.context = config, objective, tokens.pad, config.context
+        self.end, self.unknown = tokens.eos, tokens.unk
         dim, head = config.dim, config.dim // config.heads
         self.latent = dim * config.k**2
-        self.settled = objective.anneal if objective.variational else 0  # the step from which validations count
-        self.draws = config.head == "picture"
-        # what is compiled, each kind once: the whole would take minutes, and a basis has nothing to gain
-        self.regions = (Layer, Output) if config.form == "basis" else (Layer, Output, Draw, Look)
+        self.draws, self.side, self.noise_level = config.head == "picture", config.side, objective.blur
+        self.traits = sentence_traits(
+            config.context,
+            objective,
+            # what is compiled, each kind once: the whole would take minutes, and a basis has nothing to gain
+            compile_regions=(Layer, Output) if config.form == "basis" else (Layer, Output, Draw, Look),
+        )
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
-        self.embedding = nn.Embedding(vocabulary, dim)  # of encoder, decoder and output alike
+        self.embedding = nn.Embedding(len(tokens), dim)  # of encoder, decoder and output alike
         places = config.context + config.start
         fixed = rotary(places, head) if config.positions == "rotary" else sinusoidal(places, dim)
         self.register_buffer("table", fixed, persistent=False)
@@ -132,7 +139,7 @@ class PictureAutoencoder(nn.Module):
             self.register_buffer("levels", torch.tensor(BLURS), persistent=False)
         self.decoder: Any = nn.ModuleList(Layer(shape, memory=True) for _ in range(config.layers))
         self.norm_decoder = nn.LayerNorm(dim)
-        self.output = Output(objective.label_smoothing, pad)
+        self.output = Output(objective.label_smoothing, tokens.pad)
         self.apply(self._initialise)
 
     def _initialise(self, module: nn.Module) -> None:
@@ -168,7 +175,7 @@ class PictureAutoencoder(nn.Module):
         self, ids: Int[Tensor, "B T"], seen: Bool[Tensor, "B T"], seeds: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B outputs latent"]:
         if self.config.start:
-            ids, seen = F.pad(ids, (1, 0), value=END), F.pad(seen, (1, 0), value=True)
+            ids, seen = F.pad(ids, (1, 0), value=self.end), F.pad(seen, (1, 0), value=True)
         x, rotation = self._embed(ids)
         if seeds is not None and self.objective.stretch:
             gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
@@ -211,7 +218,7 @@ class PictureAutoencoder(nn.Module):
         """Logits of sentences <eos> w_1 … w_n, each read into its own vector first."""
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
-        source = F.pad(ids[:, 1:], (0, 1)).scatter(1, (lengths - 1)[:, None], END)
+        source = F.pad(ids[:, 1:], (0, 1)).scatter(1, (lengths - 1)[:, None], self.end)
         return self.logits(self.encode(source, lengths), ids)
 
     def logits(self, z: Float[Tensor, "B latent"], ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
@@ -248,12 +255,11 @@ class PictureAutoencoder(nn.Module):
         weights = torch.minimum(rising, falling).clamp(0, 1)  # each level's, 1 there and 0 at its neighbours
         return weights.to(self.blur.dtype) @ self.blur  # a product: the gradient of a lookup is far slower
 
-    def prepare(self, examples: dict[str, Any]) -> Batch:
+    def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from token sequences, boundaries included. `seeds` and `step`, in training, allow noise."""
-        batch = shifted(examples["text"], self.pad)
+        batch = shifted(sequences(examples["text"]), self.pad)
         counts = batch.counts | ({"kl": batch.counts["loss"]} if self.objective.variational else {})  # nats per token
-        extra = {name: torch.as_tensor(examples[name]) for name in ("seeds", "step") if name in examples}
-        return Batch(batch.tensors | extra, counts)
+        return Batch(batch.tensors | chance_tensors(seeds, step), counts)
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         objective, targets = self.objective, batch["targets"]
@@ -261,7 +267,7 @@ class PictureAutoencoder(nn.Module):
         seen = targets != IGNORE
         source = targets.clamp(min=0)
         if seeds is not None and objective.hide:
-            source = source.masked_fill(chance.uniform(seeds, source.shape[1], HIDE) < objective.hide, UNKNOWN)
+            source = source.masked_fill(chance.uniform(seeds, source.shape[1], HIDE) < objective.hide, self.unknown)
         looked = seen
         if seeds is not None and objective.drop:
             looked = seen & (chance.uniform(seeds, source.shape[1], DROP) >= objective.drop)
@@ -281,16 +287,16 @@ class PictureAutoencoder(nn.Module):
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
-    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Begin sentences from vectors (`z`) or pictures (`picture`); `blur`, one for each, is how sure they are."""
-        memory = self.look(batch["picture"]) if "picture" in batch else self._memory(batch["z"])
+        memory = self.look(beginning["picture"]) if "picture" in beginning else self._memory(beginning["z"])
         rows = len(memory) * width
         config, head = self.config, self.config.dim // self.config.heads
         pairs = [torch.stack(layer.remember(memory), 1) for layer in self.decoder]
         past = Past.start(rows, config.layers, config.heads, head, self.context, memory)
-        told = self._told(batch.get("blur"), len(memory)).repeat_interleave(width, 0)
+        told = self._told(beginning.get("blur"), len(memory)).repeat_interleave(width, 0)
         state = Cache({"blur": told}, {"memory": torch.stack(pairs, 1)}, width, past=past)
-        return self.step(state, torch.full((rows,), END, device=memory.device))
+        return self.step(state, torch.full((rows,), self.end, device=memory.device))
 
     def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row."""

@@ -7,10 +7,10 @@
 
 From plain text (data.unit = "line" or "stream") it learns to write what is missing from what it reads, as one of the
 ways of objectives/spans.py: each span that is gone is a sentinel in the source, and the target is every sentinel with
-its span. From pairs (data.unit = "pair") it learns to translate, best from a run that has seen plain text
+its span. From pairs (objective.noise = "none") it learns to translate, best from a run that has seen plain text
 (--from RUN).
 
-The recipe's first special tokens (tokenizer.special) are the sentinels. A source is read as s_1 … s_m <eos>; a target
+The sentinels are the special tokens <0>, <1> … (tokenizer.special). A source is read as s_1 … s_m <eos>; a target
 is fed as <pad> t_1 … t_n and must become t_1 … t_n <eos>.
 
 Shapes: B batch, T time, S keys, d width, H heads, V vocabulary.
@@ -27,51 +27,48 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.nn.encoder_decoder import EncoderDecoder
+from lexigraph.nn.encoder_decoder import EncoderDecoder, pairs
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.relative_bias import RelativeBias
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives import spans
-
-SPECIAL = 3  # ids below, and where sentinels come next also those, are never missing
+from lexigraph.recipe import Recipe, ranged
+from lexigraph.text.columns import Column, Columns
+from lexigraph.text.vocabularies import Vocabularies, first_word, role, sentinels
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 6  # of the encoder
+    layers: int = ranged(6, 1)  # of the encoder
     decoder_layers: int = 0  # 0: as many
-    heads: int = 8
+    heads: int = ranged(8, 1)
     head: int = 0  # width of a head; 0: dim / heads
-    dim: int = 512
-    inner: int = 0  # width inside the feed-forward part; 0: four times dim
-    context: int = 512  # the longest source or target in tokens, its end included
+    dim: int = ranged(512, 1)
+    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
+    context: int = ranged(512, 2)  # the longest source or target in tokens, its end included
     activation: Activation = "relu"
     gated: bool = False  # version 1.1: (f(x W) * x V) U, with f the GELU
-    dropout: float = 0.1
+    dropout: float = ranged(0.1, 0, 0.999)
     tied: bool = True  # one table for input and output, which is then divided by √dim
     buckets: int = 32  # of distances
     farthest: int = 128  # from here on all distances are alike
     eps: float = 1e-6  # in norms
-    start: int = 0  # the token that the decoder is given first: <pad>
-    sentinels: int = 100  # as published; a text of 512 tokens with 15 % missing in spans of three needs 27
-    first_sentinel: int = 3
-    sentinel_step: int = 1  # the next one's id; -1 in published models, which count down
 
 
 @dataclass(frozen=True)
 class Objective:
-    noise: Literal["spans", "replaced", "dropped", "prefix", "bert", "mass", "deshuffle"] = "spans"  # see above
+    # how a plain text is corrupted, see above; none: it learns from pairs of source and target
+    noise: Literal["spans", "replaced", "dropped", "prefix", "bert", "mass", "deshuffle", "none"] = "spans"
     rate: float = 0.15  # the share of tokens that are missing
     mean: float = 3.0  # length of a missing span
-    label_smoothing: float = 0.0
+    label_smoothing: float = ranged(0.0, 0, 0.999)
 
 
 class T5(EncoderDecoder):
     """The network; `network(source_ids, target_ids)` gives logits."""
 
-    corrupts = True
-
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
+        tokens = vocabularies.tokens()
         shape = Shape(
             config.dim, config.heads, config.inner or 4 * config.dim, config.activation, config.dropout,
             normed_by="rms", eps=config.eps, bias=False, gated=config.gated, head=config.head, scaled=False,
@@ -79,23 +76,23 @@ class T5(EncoderDecoder):
         super().__init__(
             (shape, shape),
             (config.layers, config.decoder_layers or config.layers),
-            vocabulary,
+            vocabularies,
             context=config.context,
-            pad=pad,
-            start=config.start,
+            start=role(tokens, "start", tokens.pad),
             tied=config.tied,
             smoothing=objective.label_smoothing,
+            corrupts=objective.noise != "none",
         )
         self.config, self.objective = config, objective
-        last = config.first_sentinel + (config.sentinels - 1) * config.sentinel_step
-        if config.sentinels < 2 or not SPECIAL <= min(config.first_sentinel, last) <= vocabulary - config.sentinels:
+        self.sentinels = sentinels(tokens)
+        if len(self.sentinels) < 2 and objective.noise != "none":
             raise LexigraphError(
-                f"model.sentinels = {config.sentinels} must be at least 2, and as many as there are special tokens."
+                "T5 marks what is missing by sentinels, and this vocabulary has fewer than two: list them in "
+                'tokenizer.special, as ["<0>", "<1>", "<2>"].'
             )
-        self.sentinels = [config.first_sentinel + n * config.sentinel_step for n in range(config.sentinels)]
-        in_front = config.first_sentinel == SPECIAL  # else behind the words, as in published models
-        self.special = SPECIAL + config.sentinels if in_front else SPECIAL
-        self.words = vocabulary if in_front else min(self.sentinels)  # ids below are words, or special
+        self.special = first_word(tokens)  # ids below are never missing
+        behind = [token for token in self.sentinels if token > self.special]  # the words, as in published models
+        self.words = min(behind, default=len(tokens))  # ids below are words, or special
         self.distances, self.decoder_distances = (
             RelativeBias(config.heads, both_ways=both, buckets=config.buckets, farthest=config.farthest)
             for both in (True, False)
@@ -114,9 +111,9 @@ class T5(EncoderDecoder):
         if isinstance(module, RelativeBias):
             nn.init.normal_(module.table.weight, std=dim**-0.5)
 
-    @property
-    def special_tokens(self) -> list[int]:
-        return self.sentinels
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        return pairs() if recipe.objective.noise == "none" else {"text": Column("tokens")}
 
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
         return F.dropout(self.embedding(ids), self.config.dropout, self.training)
@@ -128,9 +125,9 @@ class T5(EncoderDecoder):
         x = F.dropout(x, self.config.dropout, self.training)
         return x * self.config.dim**-0.5 if self.config.tied else x
 
-    def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def corrupted(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         self._check_sentinels()
-        objective, mask = self.objective, self.config.first_sentinel
+        objective, mask = self.objective, self.sentinels[0]
         common: dict[str, Any] = {"special": self.special, "rate": objective.rate}
         match objective.noise:
             case "spans":
@@ -160,6 +157,6 @@ class T5(EncoderDecoder):
         if needed > len(self.sentinels):
             raise UsageError(
                 f"{len(self.sentinels)} sentinels are too few to have {objective.rate:.0%} of the longest texts "
-                f"missing: list more in tokenizer.special and set model.sentinels = {needed} (every missing span has "
+                f"missing: list {needed} in tokenizer.special, as <0> to <{needed - 1}> (every missing span has "
                 f"one, and one ends the target), or set a model.context of less than {self.context}."
             )

@@ -24,29 +24,32 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.nn.encoder_decoder import EncoderDecoder
+from lexigraph.nn.encoder_decoder import EncoderDecoder, pairs
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.positions import sinusoidal
 from lexigraph.nn.transformer import Layer, Shape
+from lexigraph.recipe import Recipe, ranged
+from lexigraph.text.columns import Columns
+from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 6  # of the encoder
+    layers: int = ranged(6, 1)  # of the encoder
     decoder_layers: int = 0  # 0: as many
-    heads: int = 8
-    dim: int = 512
-    inner: int = 0  # width inside the feed-forward part; 0: four times dim
-    context: int = 256  # the longest source or target in tokens, its end included
+    heads: int = ranged(8, 1)
+    dim: int = ranged(512, 1)
+    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
+    context: int = ranged(256, 2)  # the longest source or target in tokens, its end included
     norm: Literal["pre", "post"] = "post"
     activation: Activation = "relu"
-    dropout: float = 0.1
+    dropout: float = ranged(0.1, 0, 0.999)
     tied: bool = True  # the output has the target's table (and so the source's, if they share one), not its own
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = 0.1
+    label_smoothing: float = ranged(0.1, 0, 0.999)
 
 
 class Transformer(EncoderDecoder):
@@ -54,25 +57,25 @@ class Transformer(EncoderDecoder):
 
     table: Tensor  # of places
 
-    def __init__(
-        self, config: Config, objective: Objective, vocabulary: int, pad: int = 0, source_vocabulary: int = 0
-    ) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         shape = Shape(
             config.dim, config.heads, config.inner or 4 * config.dim, config.activation, config.dropout, config.norm
         )
         super().__init__(
             (shape, shape),
             (config.layers, config.decoder_layers or config.layers),
-            vocabulary,
+            vocabularies,
             context=config.context,
-            pad=pad,
             tied=config.tied,
             smoothing=objective.label_smoothing,
-            source_vocabulary=source_vocabulary,
         )
         self.config, self.objective = config, objective
         self.register_buffer("table", sinusoidal(config.context, config.dim), persistent=False)
         self.apply(self._initialise)
+
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        return pairs(separate=recipe.tokenizer.separate)
 
     def _initialise(self, module: nn.Module) -> None:
         if isinstance(module, nn.Embedding):

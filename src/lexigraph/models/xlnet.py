@@ -36,38 +36,44 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.attention import before
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import linear
+from lexigraph.nn.network import Examples, FillingLanguageNetwork, Outputs, Seeds, ragged
 from lexigraph.nn.relative import Looking, RelativeLayer, distances
 from lexigraph.nn.stepper import State, Step
 from lexigraph.nn.transformer import Shape
-from lexigraph.objectives.chance import seeds_of_content
+from lexigraph.objectives.chance import random_of, seeds_of_content
+from lexigraph.objectives.hidden import Frame
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.permutation import FAR, factorise, ranks_of
 from lexigraph.objectives.terms import Batch, Carry, Terms
+from lexigraph.recipe import ranged
+from lexigraph.text.columns import MAIN, Traits
+from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = 4
-    heads: int = 4
-    dim: int = 128
-    context: int = 128  # tokens of a window; distances set no limit of their own
-    memory: int = 0  # places of the windows before that are remembered; 0: every window or line is by itself
-    inner: int = 0  # width inside the feed-forward part; 0: four times dim
+    layers: int = ranged(4, 1)
+    heads: int = ranged(4, 1)
+    dim: int = ranged(128, 1)
+    context: int = ranged(128, 2)  # tokens of a window; distances set no limit of their own
+    memory: int = ranged(
+        0, 0
+    )  # places of the windows before that are remembered; 0: every window or line is by itself
+    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
     activation: Activation = "gelu"
-    dropout: float = 0.0
+    dropout: float = ranged(0.0, 0, 0.999)
     segments: bool = False  # whether it can be told which tokens are of another segment
     eps: float = 1e-12  # in norms
-    mask: int = 0  # what stands in a gap that is to be filled: no place ever looks at it
-    begin: int = 2  # what a text with gaps begins with,
-    end: int = 2  # and ends with
 
 
 @dataclass(frozen=True)
 class Objective:
     rate: float = 1 / 6  # the share of tokens that are predicted, the last ones of the order
-    longest: int = 5  # they are chosen in spans of up to so many
-    forward: float = 0.0  # the share of texts that are learned in their own order instead, every token predicted
-    label_smoothing: float = 0.0
+    longest: int = ranged(5, 1)  # they are chosen in spans of up to so many
+    forward: float = ranged(
+        0.0, 0, 1
+    )  # the share of texts that are learned in their own order instead, every token predicted
+    label_smoothing: float = ranged(0.0, 0, 0.999)
 
 
 @dataclass(frozen=True)
@@ -80,19 +86,21 @@ class Cache(State):
     ways: Float[Tensor, "L H N D"] = field(default_factory=lambda: torch.empty(0, 0, 0, 0))  # distances N - 1 … 0
 
 
-class XLNet(nn.Module):
+class XLNet(FillingLanguageNetwork):
     """The network; `network(ids)` gives logits of the next token, read in the order of the text."""
 
-    corrupts = True  # `prepare` draws an order for every row
-
-    def __init__(self, config: Config, objective: Objective, vocabulary: int, pad: int = 0) -> None:
+    def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
+        tokens = vocabularies.tokens()
+        vocabulary = len(tokens)
         if not 0 < objective.rate <= 1:
             raise UsageError(f"objective.rate = {objective.rate} must be a share of the tokens, and more than 0.")
         inner = config.inner or 4 * config.dim
         shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, norm="post", eps=config.eps)
-        self.config, self.objective, self.pad, self.context = config, objective, pad, config.context
+        self.config, self.objective, self.pad, self.context = config, objective, tokens.pad, config.context
+        self.frame = Frame.of(tokens, mask=tokens.pad)  # no place ever looks at what stands in a gap
         self.remembers = config.memory > 0
+        self.traits = Traits(context=config.context, causal="text", stateful=self.remembers, corrupts_on_host=True)
         self.embedding = nn.Embedding(vocabulary, config.dim)  # of input and output
         self.hidden_word = nn.Parameter(torch.empty(config.dim))  # what every query starts as
         self.blocks: Any = nn.ModuleList(RelativeLayer(shape, segments=config.segments) for _ in range(config.layers))
@@ -184,13 +192,15 @@ class XLNet(nn.Module):
         """The output of a stream as logits."""
         return F.linear(hidden, self.embedding.weight, self.bias)
 
-    def prepare(self, examples: dict[str, Any]) -> Batch:
-        """A batch from token sequences. The first token of each is given; an order of the others is drawn."""
-        rows = [np.asarray(row, np.int64) for row in examples["text"]]
-        trains = "seeds" in examples  # a text is measured in one order, and trained in many
-        randoms = [np.random.default_rng(int(seed)) for seed in examples.get("seeds", seeds_of_content(rows))]
-        forward = self.objective.forward if trains else 0.0
-        return self._batch(rows, [self._ranks(*pair, forward) for pair in zip(rows, randoms, strict=True)])
+    def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
+        """A batch from token sequences. The first token of each is given; an order of the others is drawn: many for
+        a text that is trained, one for a text that is measured."""
+        rows = [np.asarray(row, np.int64) for row in ragged(examples["text"])]
+        own = seeds_of_content(rows) if seeds is None else seeds[MAIN]
+        forward = 0.0 if seeds is None else self.objective.forward
+        return self._batch(
+            rows, [self._ranks(row, random_of(int(seed)), forward) for row, seed in zip(rows, own, strict=True)]
+        )
 
     def _ranks(
         self, row: Int[np.ndarray, " n"], random: np.random.Generator, forward: float
@@ -201,9 +211,9 @@ class XLNet(nn.Module):
             return np.arange(1, len(row))
         return ranks_of(*factorise(others, random, special=0, rate=objective.rate, longest=objective.longest))
 
-    def prepare_in_order(self, examples: dict[str, Any]) -> Batch:
+    def prepare_in_order(self, examples: Examples) -> Batch:
         """A batch in which every token but the first is predicted from those before it: what a text is scored by."""
-        rows = examples["text"]
+        rows = ragged(examples["text"])
         return self._batch(rows, [np.arange(1, len(row)) for row in rows])
 
     def _batch(self, rows: Sequence[np.ndarray], ranks: Sequence[np.ndarray]) -> Batch:
@@ -216,7 +226,7 @@ class XLNet(nn.Module):
             rank[index, 0], rank[index, 1 : len(row)] = 0, own
             chosen = 1 + np.flatnonzero(own)
             places[index, : len(chosen)], targets[index, : len(chosen)] = chosen, np.asarray(row)[chosen]
-        arrays = {"ids": ids, "ranks": rank, "places": places, "targets": targets}
+        arrays = {"inputs": ids, "ranks": rank, "places": places, "targets": targets}
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         return Batch(tensors, {"loss": float((targets != IGNORE).sum())})
 
@@ -225,6 +235,15 @@ class XLNet(nn.Module):
         smoothing = self.objective.label_smoothing
         table = self.embedding.weight
         return next_token_terms(hidden, table, batch, bias=self.bias, smoothing=smoothing, pad=self.pad), carry
+
+    def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
+        """Logits of the next token in the order of the text, whatever order the batch has for training."""
+        lengths = (batch["ranks"] != FAR).sum(1).tolist()
+        return {"text": [row[:length] for row, length in zip(self(batch["inputs"]), lengths, strict=True)]}
+
+    def hidden(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T d"]:
+        """A vector for every token, seen from all around it."""
+        return self.read(ids, lengths)[0]
 
     def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B P V"]:
         """Logits at the predicted places of a batch."""
@@ -238,7 +257,7 @@ class XLNet(nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B K V"]:
         """Logits at gaps, each filled from all that is known: no gap sees another one."""
-        hidden = ids == self.config.mask
+        hidden = ids == self.frame.mask
         if lengths is not None:
             hidden |= torch.arange(ids.shape[1], device=ids.device) >= lengths[:, None]
         ranks = torch.where(hidden, FAR, 0)
@@ -247,14 +266,14 @@ class XLNet(nn.Module):
     def _queries(self, batch: Batch, carry: Carry | None) -> tuple[Float[Tensor, "B P d"], Carry | None]:
         query_ranks = batch["ranks"].gather(1, batch["places"]).clamp(min=1)  # 0: padding, which must see something
         # that all is of one segment changes nothing, but gives every weight its part in the loss
-        segments = torch.zeros_like(batch["ids"]) if self.config.segments else None
-        return self.predict(batch["ids"], batch["ranks"], batch["places"], query_ranks, carry, segments)
+        segments = torch.zeros_like(batch["inputs"]) if self.config.segments else None
+        return self.predict(batch["inputs"], batch["ranks"], batch["places"], query_ranks, carry, segments)
 
     # ---- decoding, in the order of the text --------------------------------------------------------------
 
-    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Read the prompts (`ids`, padded on the right, and their `lengths`)."""
-        ids, lengths = batch["ids"], batch["lengths"]
+        ids, lengths = beginning["ids"], beginning["lengths"]
         time = ids.shape[1]
         columns = torch.arange(time, device=ids.device)
         pads = time - lengths

@@ -22,8 +22,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 SHORT = 64  # places; up to here the weights fill no tile of a GPU's fused kernels
 LONG = 512  # from here on cuDNN's kernel is worth choosing one for each shape, which takes it a while
 
-# With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (met with torch 2.11).
-torch.backends.cuda.enable_cudnn_sdp(False)
 ALL = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 # Where a query may look: true, or a number that is added to its score (-inf where it may not).

@@ -4,8 +4,8 @@
     p(t_i | t_<i, s) = softmax(decoder(<start> t_1 … t_{i-1}; M) Oᵀ + b)
 
 A system says how tokens are embedded (`embed`), what is added to the scores for places (`position_bias`), and, if it
-learns from plain text, how a text is spoilt and what is to be written then (`spoil`). Padding of a source is never
-looked at; padding of a target stands behind all that counts.
+learns from plain text, how a text is corrupted and what is to be written then (`corrupted`). Padding of a source is
+never looked at; padding of a target stands behind all that counts.
 
 In a search the keys and values of M are computed once per sentence, and all its hypotheses share them.
 
@@ -29,51 +29,70 @@ from torch import Tensor, nn
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, before, within
 from lexigraph.nn.linear import OutputTable, linear
+from lexigraph.nn.network import Beginning, Decoder, Examples, Outputs, Seeds, ragged, unpadded
 from lexigraph.nn.past import Cache, Past
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives.chance import random_of, seeds_of_content
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
+from lexigraph.text.batches import padded
+from lexigraph.text.columns import MAIN, Column, Traits
+from lexigraph.text.vocabularies import Vocabularies, begin_or_nothing
 
-END = 2  # the boundary, in every tokenizer
 ROOM = 32  # places that there is room for at first
+SOURCE, TARGET, TEXT = "source", "target", "text"  # columns
 
 
-class EncoderDecoder(nn.Module):
+def pairs(separate: bool = False) -> dict[str, Column]:
+    """The columns of a translator. With `separate`, sources have a vocabulary of their own; a record may name a
+    special token that says which language or task is wanted."""
+    source = Column("tokens", vocabulary=SOURCE if separate else TEXT, lead="direction")
+    return {SOURCE: source, TARGET: Column("tokens", optional=True)}
+
+
+class EncoderDecoder(Decoder):
     """The network without its embeddings; `network(source_ids, target_ids)` gives logits."""
 
-    remembers = False
-    reads_source = True  # it is called with a source and a target
-    regions = (Layer,)  # what is compiled, each kind once
+    written = TARGET
 
     def __init__(
         self,
         shapes: tuple[Shape, Shape],  # of encoder and decoder
         layers: tuple[int, int],
-        vocabulary: int,
+        vocabularies: Vocabularies,
         *,
         context: int,  # the longest source or target, its end included
-        pad: int = 0,
-        start: int = END,  # what the decoder is given first
-        begin: int = -1,  # what every source and target begins with; -1: nothing
+        start: int | None = None,  # what the decoder is given first; None: what ends a text
+        begins: bool = False,  # whether sources and targets begin with the vocabulary's `begin`, if it has one
         tied: bool = True,  # one table for input and output
         smoothing: float | int = 0.0,
-        source_vocabulary: int = 0,  # 0: sources have the ids of targets, and their table
+        corrupts: bool = False,  # whether it learns from plain text that it corrupts itself, not from pairs
     ) -> None:
         super().__init__()
         reading, writing = shapes
-        self.lead = [] if begin < 0 else [begin]
-        self.first, self.end, self.pad = [start, *self.lead], END, pad
+        tokens = vocabularies.tokens()
+        self.lead = begin_or_nothing(tokens) if begins else []
+        self.first = [tokens.eos if start is None else start, *self.lead]
+        self.end, self.pad = tokens.eos, tokens.pad
         self.room, self.context = context, context - len(self.lead)
+        self.traits = Traits(
+            context=self.context,
+            windowed=TEXT if corrupts else SOURCE,
+            reads_whole=True,
+            causal=TARGET,
+            corrupts_on_host=True,
+            compile_regions=(Layer,),  # each kind once
+        )
         self.smoothing, self.shape = smoothing, writing
-        self.embedding = nn.Embedding(vocabulary, reading.dim)  # of encoder and decoder alike, or the decoder's
-        self.source_embedding = nn.Embedding(source_vocabulary, reading.dim) if source_vocabulary else None
+        self.embedding = nn.Embedding(len(tokens), reading.dim)  # of encoder and decoder alike, or the decoder's
+        separate = SOURCE in vocabularies
+        self.source_embedding = nn.Embedding(len(vocabularies.tokens(SOURCE)), reading.dim) if separate else None
         self.encoder = nn.ModuleList(Layer(reading) for _ in range(layers[0]))
         self.decoder: Any = nn.ModuleList(Layer(writing, memory=True) for _ in range(layers[1]))
         self.norm_encoder = reading.make_norm() if reading.norm == "pre" else nn.Identity()
         self.norm_decoder = writing.make_norm() if writing.norm == "pre" else nn.Identity()
-        self.output = None if tied else OutputTable(writing.dim, vocabulary, bias=False)
+        self.output = None if tied else OutputTable(writing.dim, len(tokens), bias=False)
 
     # ---- what a system decides ---------------------------------------------------------------------------
 
@@ -93,23 +112,9 @@ class EncoderDecoder(nn.Module):
     def output_bias(self) -> Float[Tensor, " V"] | None:
         return None
 
-    def spoil(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def corrupted(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Source and target, without their ends, that a plain text is made into."""
-        raise LexigraphError('This system learns from pairs of texts: set data.unit = "pair".')
-
-    def learn_vocabulary(self, tokenizer: Any) -> None:
-        """Which token ends a text, and whether what the network takes for special tokens are such."""
-        self.end = tokenizer.eos
-        if wrong := set(self.special_tokens) - set(tokenizer.special.values()):
-            raise LexigraphError(
-                f"This system needs {len(self.special_tokens)} special tokens, and {min(wrong)} is the id of a word: "
-                "list them in tokenizer.special, before any others."
-            )
-
-    @property
-    def special_tokens(self) -> Sequence[int]:
-        """The ids that spoilt texts may have besides words."""
-        return ()
+        raise NotImplementedError
 
     # ---- both sides --------------------------------------------------------------------------------------
 
@@ -164,19 +169,19 @@ class EncoderDecoder(nn.Module):
 
     # ---- training ----------------------------------------------------------------------------------------
 
-    def prepare(self, examples: dict[str, Any]) -> Batch:
+    def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from pairs of token sequences (`source`, `target`) or plain ones (`text`), boundaries included."""
-        if "source" in examples:
-            sources, targets = ([row[1:] for row in examples[side]] for side in ("source", "target"))
+        if SOURCE in examples:
+            sources, targets = ([row[1:] for row in ragged(examples[side])] for side in (SOURCE, TARGET))
         else:
-            rows, most = examples["text"], self.context - 1
-            seeds = examples.get("seeds", seeds_of_content(rows))
-            spoilt = [self.spoil(row[1:-1], random_of(seed)) for row, seed in zip(rows, seeds, strict=True)]
+            rows, most = ragged(examples[TEXT]), self.context - 1
+            own = seeds_of_content(rows) if seeds is None else seeds[MAIN]
+            pairs = [self.corrupted(row[1:-1], random_of(seed)) for row, seed in zip(rows, own, strict=True)]
             sources, targets = (
-                [np.append(row[:most], self.end) for row in side] for side in zip(*spoilt, strict=True)
+                [np.append(row[:most], self.end) for row in side] for side in zip(*pairs, strict=True)
             )
         lead = np.array(self.lead, np.int64)
-        return pairs([np.concatenate([lead, row]) for row in sources], targets, first=self.first, pad=self.pad)
+        return paired([np.concatenate([lead, row]) for row in sources], targets, first=self.first, pad=self.pad)
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         hidden = self.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
@@ -185,11 +190,20 @@ class EncoderDecoder(nn.Module):
         )
         return terms, None
 
+    def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
+        logits = self(batch["source"], batch["inputs"], batch["source_lengths"])
+        return {TARGET: unpadded(logits, batch)}
+
     # ---- decoding ----------------------------------------------------------------------------------------
 
-    def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
+    def beginning(self, batch: Batch, given: Sequence[int]) -> Beginning:
+        """The sources; of the target, what every one is given."""
+        tensors = {"ids": batch["source"], "lengths": batch["source_lengths"]}
+        return Beginning(tensors, [len(self.first)] * len(given))
+
+    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Read the sources (`ids`, ends included, padded on the right, and their `lengths`)."""
-        ids, lengths = batch["ids"], batch["lengths"]
+        ids, lengths = beginning["ids"], beginning["lengths"]
         ragged = bool((lengths < ids.shape[1]).any())
         memory = self.read(ids, lengths if ragged else None)
         kept = torch.stack([torch.stack(layer.remember(memory), 1) for layer in self.decoder], 1)
@@ -220,19 +234,16 @@ class EncoderDecoder(nn.Module):
         return Step(logits, replace(state, past=past, time=time + 1), where)
 
 
-def pairs(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, first: Sequence[int], pad: int) -> Batch:
+def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, first: Sequence[int], pad: int) -> Batch:
     """A batch from sources and targets that end with a boundary; decoders are given `first`, then the target."""
-    given = len(first)
-    lengths = np.array([len(row) for row in sources])
-    source = np.full((len(sources), lengths.max()), pad, np.int64)
-    inputs = np.full((len(targets), given - 1 + max(map(len, targets))), pad, np.int64)
-    wanted = np.full_like(inputs, IGNORE)
-    for row, (one, other) in enumerate(zip(sources, targets, strict=True)):
-        source[row, : len(one)] = one
-        inputs[row, :given] = first
-        inputs[row, given : given - 1 + len(other)] = other[:-1]
-        wanted[row, given - 1 : given - 1 + len(other)] = other
-    arrays = {"source": source, "source_lengths": lengths, "inputs": inputs, "targets": wanted}
+    inputs = padded([np.concatenate([first, row[:-1]]) for row in targets], pad)
+    wanted = padded(targets, IGNORE, first=len(first) - 1)
+    arrays = {
+        "source": padded(sources, pad),
+        "source_lengths": np.array([len(row) for row in sources]),
+        "inputs": inputs,
+        "targets": wanted,
+    }
     count = sum(len(row) for row in targets)
     return Batch({name: torch.from_numpy(array) for name, array in arrays.items()}, {"loss": count})
 

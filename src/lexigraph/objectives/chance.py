@@ -19,11 +19,12 @@ from torch import Tensor
 WORD = 0xFFFFFFFF
 
 
-def seeds_of(places: np.ndarray, epoch: int, seed: int) -> np.ndarray:
-    """A seed for each example, from its place in the corpus, the epoch and the seed of the run."""
+def seeds_of(places: np.ndarray, epoch: int, seed: int, table: str = "") -> np.ndarray:
+    """A seed for each row, from its place in its table, the epoch and the seed of the run."""
     mixed = np.asarray(places).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     with np.errstate(over="ignore"):
         mixed += np.uint64((epoch * 0xBF58476D1CE4E5B9 + seed * 0x94D049BB133111EB) % 2**64)
+        mixed += np.uint64(zlib.crc32(table.encode()) << 32)  # 0 for the main table
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return (mixed >> np.uint64(32)).astype(np.int64)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,16 +18,35 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.objectives.chance import random_of, seeds_of_content
+from lexigraph.objectives.chance import seeds_of_content
 from lexigraph.objectives.next_token import IGNORE
-
-if TYPE_CHECKING:
-    from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.text.vocabularies import Tokens, role
 
 
 def check_rate(rate: float) -> None:
     if not 0 < rate < 1:
         raise UsageError(f"objective.rate = {rate} must be a share of the tokens: more than 0 and less than 1.")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The special tokens that stand around a text and in its gaps."""
+
+    begin: int
+    end: int
+    mask: int
+    pad: int
+
+    @classmethod
+    def of(cls, tokens: Tokens, mask: int | None = None) -> Frame:
+        """As the vocabulary names them; `mask` serves where it names none."""
+        begin, end = role(tokens, "cls", tokens.begin), role(tokens, "sep", tokens.eos)
+        return cls(begin, end, role(tokens, "mask", mask), tokens.pad)
+
+    @property
+    def first_word(self) -> int:
+        """Ids below are special."""
+        return 1 + max(self.begin, self.end, self.mask, self.pad)
 
 
 @dataclass(frozen=True)
@@ -41,14 +59,9 @@ class Words:
     first: int  # the first token that is not special
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, mask: int) -> Words:
-        """Read from the pieces; refuses a tokenizer in which `mask` is a token like others."""
+    def of(cls, tokenizer: Tokens) -> Words:
+        """Read from the pieces."""
         special = set(tokenizer.special.values())
-        if mask not in special or mask in (tokenizer.pad, tokenizer.unk, tokenizer.eos):
-            raise UsageError(
-                f"Token {mask} (model.mask) is to hide others, but is no special token of its own: "
-                'set tokenizer.special = ["<mask>"].'
-            )
         pieces = tokenizer.tokens(range(len(tokenizer)))
         marked = any(piece.startswith("##") for piece in pieces)  # what goes on, not what begins
         begins = [piece in tokenizer.special or _begins(piece, tokenizer.kind, marked) for piece in pieces]
@@ -73,10 +86,8 @@ def _closes(piece: str) -> bool:
     return piece[-1:].isspace() and piece != " "
 
 
-def beginnings(words: Words | None, row: Int[np.ndarray, " n"], cut: int = 0) -> Bool[np.ndarray, " n"]:
+def beginnings(words: Words, row: Int[np.ndarray, " n"], cut: int = 0) -> Bool[np.ndarray, " n"]:
     """Where words begin in a text, whose second segment, if it has one, begins at `cut`."""
-    if words is None:
-        raise LexigraphError("objective.whole_word needs a tokenizer: network.learn_vocabulary(tokenizer).")
     begins = words.begins[row]
     begins[1:] |= words.closes[row[:-1]]
     if cut:  # the whole text may be the first segment
@@ -84,35 +95,29 @@ def beginnings(words: Words | None, row: Int[np.ndarray, " n"], cut: int = 0) ->
     return begins
 
 
-def seeds_for(examples: dict[str, Any], dynamic: bool) -> Int[np.ndarray, " rows"]:
+def seeds_for(
+    rows: Sequence[np.ndarray], seeds: Int[np.ndarray, " rows"] | None, dynamic: bool
+) -> Int[np.ndarray, " rows"]:
     """A seed for each text: its own, or made of what it says where it has none or nothing may change."""
-    return np.asarray(examples["seeds"] if dynamic and "seeds" in examples else seeds_of_content(examples["text"]))
+    return seeds if dynamic and seeds is not None else seeds_of_content(rows)
 
 
-def chances(examples: dict[str, Any], dynamic: bool) -> list[tuple[np.ndarray, np.random.Generator]]:
-    """Each text with its own chance."""
-    seeds = seeds_for(examples, dynamic).tolist()
-    return [(row, random_of(seed)) for row, seed in zip(examples["text"], seeds, strict=True)]
-
-
-def contents(row: np.ndarray, longest: int, begin: int, end: int) -> Int[np.ndarray, " n"]:
+def contents(row: np.ndarray, longest: int, frame: Frame) -> Int[np.ndarray, " n"]:
     """The tokens between the boundaries of a text. A stretch of a longer text has none, and may end with the token
     that the next stretch begins with."""
     row = np.asarray(row, np.int64)
-    first, last = int(row[0] in (begin, end)), len(row) - int(len(row) > 1 and row[-1] == end)
+    first, last = int(row[0] in (frame.begin, frame.end)), len(row) - int(len(row) > 1 and row[-1] == frame.end)
     row = row[first:last]
     if len(row) > longest + 1:
         raise LexigraphError(f"{len(row)} tokens are more than the {longest} that fit into the model's context.")
     return row[:longest]
 
 
-def framed(
-    rows: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Sequence[int], begin: int, end: int, mask: int, pad: int
-) -> dict[str, Tensor]:
+def framed(rows: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Sequence[int], frame: Frame) -> dict[str, Tensor]:
     """Inputs and targets of texts between boundaries, as tensors: `inputs`, `lengths`, and the `places` and `targets`
     of what is to be guessed. Where there are `cuts`, `segments` too, and a boundary more."""
     lengths = np.array([len(seen) for seen, _ in rows]) + (3 if cuts else 2)
-    inputs, wanted = (np.full((len(rows), lengths.max()), fill, np.int64) for fill in (pad, IGNORE))
+    inputs, wanted = (np.full((len(rows), lengths.max()), fill, np.int64) for fill in (frame.pad, IGNORE))
     segments = np.zeros_like(inputs)
     for index, (seen, targets) in enumerate(rows):
         cut = cuts[index] if cuts else len(seen)
@@ -121,10 +126,10 @@ def framed(
             inputs[index, first + shift : last + shift] = seen[first:last]
             wanted[index, first + shift : last + shift] = targets[first:last]
             segments[index, first + shift : last + shift + 1] = segment
-            inputs[index, last + shift] = end
-    inputs[:, 0] = begin
+            inputs[index, last + shift] = frame.end
+    inputs[:, 0] = frame.begin
     empty = np.flatnonzero((wanted == IGNORE).all(1))  # hides its end, so that every text counts
-    inputs[empty, lengths[empty] - 1], wanted[empty, lengths[empty] - 1] = mask, end
+    inputs[empty, lengths[empty] - 1], wanted[empty, lengths[empty] - 1] = frame.mask, frame.end
     chosen = wanted != IGNORE
     places = np.argsort(~chosen, axis=1, kind="stable")[:, : chosen.sum(1).max()]  # the chosen ones first
     targets = np.take_along_axis(wanted, places, 1)

@@ -47,9 +47,9 @@ class Batch:
 
 def value(terms: Mapping[str, Term], counts: Mapping[str, float | Tensor] | None = None) -> Float[Tensor, ""]:
     """The loss: each total over its count, here or (given `counts`) over all parts of the batch."""
-    shares = [
-        term.weight * term.total / (term.count if counts is None else counts[name])
-        for name, term in terms.items()
-        if term.weight
-    ]
+    shares = []
+    for name, term in terms.items():
+        count = term.count if counts is None else counts.get(name, 0.0)
+        if term.weight and not (isinstance(count, float) and count == 0):  # else only reported, or of nothing
+            shares.append(term.weight * term.total / count)
     return torch.stack(shares).sum()

@@ -1,13 +1,20 @@
-"""Which examples stand together at which step: a pure function of the seed, the epoch and the lengths.
+"""Which rows stand together at which step: a pure function of the seed, the epoch and the lengths.
 
 A plan knows nothing of processes, devices or micro-batches. It says what the global batch of any step is, at
 once, without walking through the steps before it; whoever trains takes a slice of it (`share`). So a resumed
 run, a run on two processes and a run that accumulates all see the same batches.
 
-    Buckets   lines of like length together, padded to their longest; the lengths of each batch stay the same from
+One table is read in one of three ways:
+
+    Buckets   examples of like length together, padded to their longest; the lengths of each batch stay the same from
               epoch to epoch, only its members change, so the largest batch is known before training starts
     Windows   one long stream cut into windows, at a new phase in each epoch, in random order
-    Streams   one long stream read by parallel readers, window after window (for systems with memory)
+    Streams   one long stream read by parallel readers, window after window (for stateful systems)
+
+Several tables are mixed, each with epochs of its own:
+
+    Together  every step takes rows of each table
+    InTurn    every step takes rows of one; how often each has its turn is fixed for every block of steps
 """
 
 from __future__ import annotations
@@ -15,49 +22,69 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Int, Integer
 
 from lexigraph.errors import LexigraphError
+from lexigraph.text.columns import MAIN
 
 
 @dataclass(frozen=True)
-class Spans:
-    """Rows of a global batch: row i is the tokens from `starts[i]` to `starts[i] + lengths[i]`, and one more."""
+class Rows:
+    """Rows of one table in a global batch.
 
-    starts: np.ndarray
-    lengths: np.ndarray
+    Row i is the values from `starts[i]` to `starts[i] + lengths[i]` of the windowed column (of tokens, and one more);
+    where there is no such column, `starts` are numbers of examples. Starts and epoch are also what chance depends on.
+    """
+
+    starts: Integer[np.ndarray, " rows"]
+    lengths: Integer[np.ndarray, " rows"]
+    epoch: int = 0
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, rows: slice) -> Spans:
-        return Spans(self.starts[rows], self.lengths[rows])
+    def __getitem__(self, rows: slice) -> Rows:
+        return Rows(self.starts[rows], self.lengths[rows], self.epoch)
 
 
 @runtime_checkable
-class Plan(Protocol):
-    """The global batch of every step."""
+class TablePlan(Protocol):
+    """The rows of one table at every step."""
 
     epoch_steps: int
     tokens: int  # predicted in one epoch
 
-    def batch(self, step: int) -> Spans: ...
+    def batch(self, step: int) -> Rows: ...
 
     def fresh(self, step: int) -> bool:
         """Whether memory starts anew at this step."""
         ...
 
 
+@runtime_checkable
+class Plan(Protocol):
+    """The global batch of every step, by table."""
+
+    epoch_steps: int
+    tokens: int
+    many_shapes: bool  # whether batches differ in shape
+
+    def batch(self, step: int) -> Mapping[str, Rows]: ...
+
+    def fresh(self, step: int) -> bool: ...
+
+
 class Buckets:
-    """Batches of spans of like length, at most `batch_tokens` tokens each, padding included."""
+    """Batches of rows of like length, at most `batch_tokens` tokens each, padding included."""
 
     def __init__(self, starts: np.ndarray, lengths: np.ndarray, batch_tokens: int, seed: int) -> None:
         self.starts, self.lengths, self.seed = starts, lengths, seed
         padded = _padded(np.arange(lengths.max(initial=0) + 1))
         sizes, bucket = np.unique(-padded, return_inverse=True)  # the longest first
-        self.bucket = bucket.astype(np.uint16)[lengths]  # of every span; two bytes each, as there may be millions
+        self.bucket = bucket.astype(np.uint16)[lengths]  # of every row; two bytes each, as there may be millions
         self.edges = np.cumsum([0, *np.bincount(self.bucket, minlength=len(sizes))])
         bounds = [0]  # batches, longest first, each as many rows as fit at its longest row's length
         while bounds[-1] < len(lengths):
@@ -70,12 +97,12 @@ class Buckets:
         self.tokens = int(lengths.sum())
         self._epoch: tuple[int, np.ndarray, np.ndarray] | None = None
 
-    def batch(self, step: int) -> Spans:
+    def batch(self, step: int) -> Rows:
         epoch, index = divmod(step, self.epoch_steps)
         members, batches = self._shuffled(epoch)
         first, last = self.bounds[batches[index] : batches[index] + 2]
         rows = members[first:last]
-        return Spans(self.starts[rows], self.lengths[rows])
+        return Rows(self.starts[rows], self.lengths[rows], epoch)
 
     def fresh(self, step: int) -> bool:
         return True
@@ -106,14 +133,14 @@ class Windows:
         self.tokens = self.epoch_steps * self.rows * window
         self._epoch: tuple[int, np.ndarray] | None = None
 
-    def batch(self, step: int) -> Spans:
+    def batch(self, step: int) -> Rows:
         epoch, index = divmod(step, self.epoch_steps)
         if self._epoch is None or self._epoch[0] != epoch:
             random = np.random.default_rng([self.seed, epoch])
             phase = random.integers(self.slack + 1)
             self._epoch = epoch, phase + self.window * random.permutation(self.count)
         starts = self._epoch[1][index * self.rows : (index + 1) * self.rows]
-        return Spans(starts, np.full(len(starts), self.window))
+        return Rows(starts, np.full(len(starts), self.window), epoch)
 
     def fresh(self, step: int) -> bool:
         return True
@@ -134,34 +161,74 @@ class Streams:
             self.epoch_steps = self.length // window
         self.tokens = total - 1 if tail else self.epoch_steps * window * streams
 
-    def batch(self, step: int) -> Spans:
+    def batch(self, step: int) -> Rows:
         epoch, index = divmod(step, self.epoch_steps)
         phase = 0
         if not self.tail:  # what does not fill a window is left out at a new place in every epoch
             slack = self.length - self.epoch_steps * self.window
             phase = int(np.random.default_rng([self.seed, epoch]).integers(slack + 1))
         starts = np.minimum(self.first + phase + index * self.window, self.last)
-        return Spans(starts, np.clip(self.last - starts, 0, self.window))
+        return Rows(starts, np.clip(self.last - starts, 0, self.window), epoch)
 
     def fresh(self, step: int) -> bool:
         return step % self.epoch_steps == 0
 
 
-def share(batch: Spans, part: int, parts: int) -> Spans:
+class Together:
+    """Every step takes rows of each table; the main one says when an epoch ends."""
+
+    def __init__(self, plans: Mapping[str, TablePlan]) -> None:
+        self.plans, main = plans, plans[MAIN]
+        self.epoch_steps, self.tokens = main.epoch_steps, main.tokens
+        self.many_shapes = any(isinstance(plan, Buckets) for plan in plans.values())
+
+    def batch(self, step: int) -> dict[str, Rows]:
+        return {name: plan.batch(step) for name, plan in self.plans.items()}
+
+    def fresh(self, step: int) -> bool:
+        return self.plans[MAIN].fresh(step)
+
+
+class InTurn:
+    """Every step takes rows of one table; in a block of steps each has its quota of turns, ordered by the seed."""
+
+    def __init__(self, plans: Mapping[str, TablePlan], quotas: Mapping[str, int], seed: int) -> None:
+        self.plans, self.seed = plans, seed
+        self.names, self.quotas = list(plans), np.array([quotas[name] for name in plans])
+        self.turns = np.repeat(np.arange(len(self.names)), self.quotas)  # of a block, not yet in order
+        main = plans[MAIN]
+        self.epoch_steps = -(-main.epoch_steps * len(self.turns) // int(quotas[MAIN]))
+        self.tokens, self.many_shapes = main.tokens, True
+
+    def batch(self, step: int) -> dict[str, Rows]:
+        block, index = divmod(step, len(self.turns))
+        order = np.random.default_rng([self.seed, block]).permutation(self.turns)
+        table = order[index]
+        turn = int(block * self.quotas[table] + (order[:index] == table).sum())
+        name = self.names[table]
+        return {name: self.plans[name].batch(turn)}
+
+    def fresh(self, step: int) -> bool:
+        return True
+
+
+def share(batch: Rows, part: int, parts: int) -> Rows:
     """The `part`-th of `parts` nearly equal slices of a global batch; it may be empty."""
     bounds = np.linspace(0, len(batch), parts + 1).round().astype(int)
     return batch[bounds[part] : bounds[part + 1]]
 
 
-def first_rows(plan: Plan, count: int) -> Spans:
-    """About so many rows, of the first steps; all that there are, if they are fewer."""
-    batches = [plan.batch(0)]
-    while len(batches) < plan.epoch_steps and sum(map(len, batches)) < count:
-        batches.append(plan.batch(len(batches)))
-    return Spans(np.concatenate([b.starts for b in batches]), np.concatenate([b.lengths for b in batches]))[:count]
+def first_rows(plan: Plan, count: int) -> Rows:
+    """About so many rows of the main table, of the first steps; all that there are, if they are fewer."""
+    batches: list[Rows] = []
+    for step in range(plan.epoch_steps):
+        batches += [rows for name, rows in plan.batch(step).items() if name == MAIN]
+        if sum(map(len, batches)) >= count:
+            break
+    return Rows(np.concatenate([b.starts for b in batches]), np.concatenate([b.lengths for b in batches]))[:count]
 
 
-def require_a_batch(plan: Plan, where: str, batch_tokens: int, total: int) -> None:
+def require_a_batch(plan: TablePlan, where: str, batch_tokens: int, total: int) -> None:
     """Refuse a corpus that does not fill one batch."""
     if plan.epoch_steps < 1 or total < batch_tokens:
         raise LexigraphError(
@@ -176,37 +243,15 @@ def _padded(lengths: np.ndarray) -> np.ndarray:
     return -(-lengths // step) * step
 
 
-# ---- columns: an example is a dictionary of named values, collated by kind ------------------------------------
+# ---- padding --------------------------------------------------------------------------------------------------
 
 
-def collate(examples: Sequence[Mapping[str, Any]], kinds: Mapping[str, str], pad: int = 0) -> dict[str, np.ndarray]:
-    """A batch of examples, each column by its kind: sequence, tree, image or scalar.
-
-    A sequence is padded on the right and brings `NAME_lengths`. A tree is an array (nodes, children) of child
-    places in topological order, -1 where there is no child; it is padded with childless nodes.
-    """
-    columns: dict[str, np.ndarray] = {}
-    for name, kind in kinds.items():
-        values = [np.asarray(example[name]) for example in examples]
-        if kind == "sequence":
-            columns[name] = _pad(values, pad)
-            columns[f"{name}_lengths"] = np.array([len(value) for value in values])
-        elif kind == "tree":
-            columns[name] = _pad(values, -1)
-            columns[f"{name}_lengths"] = np.array([len(value) for value in values])
-        elif kind in ("image", "scalar"):
-            if len({value.shape for value in values}) > 1:
-                raise LexigraphError(f"The column {name!r} holds {kind}s of different shapes.")
-            columns[name] = np.stack(values)
-        else:
-            raise LexigraphError(f"The column {name!r} has the unknown kind {kind!r}.")
-    return columns
-
-
-def _pad(values: Sequence[np.ndarray], fill: int) -> np.ndarray:
-    shape = (len(values), *np.max([value.shape for value in values], axis=0))
-    padded = np.full(shape, fill, np.int64)
-    for row, value in enumerate(values):
-        corner: tuple[Any, ...] = tuple(slice(size) for size in value.shape)
-        padded[(row, *corner)] = value
-    return padded
+def padded(
+    rows: Sequence[Sequence[int] | np.ndarray], fill: int, *, longest: int = 0, first: int = 0
+) -> Int[np.ndarray, "rows _"]:
+    """Rows as one array of 64-bit ids, `fill` behind each; `first` places are left for what comes before them."""
+    width = max(longest, first + max(map(len, rows), default=0))
+    array = np.full((len(rows), width), fill, np.int64)
+    for number, row in enumerate(rows):
+        array[number, first : first + len(row)] = row
+    return array

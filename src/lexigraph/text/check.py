@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from lexigraph import recipe as recipes
+from lexigraph.registry import SYSTEMS
 from lexigraph.text.readers import CONLL_DEFAULT, MAX_CHARS, Source, file_format, read, read_lines
 from lexigraph.text.tally import Lengths, Tally, tally_plain, tally_records
 
@@ -28,7 +29,7 @@ LONG_LINE = 50  # words; sentences are seldom longer, paragraphs often
 FEW_WORDS = 10_000
 
 FIRST = {"lines": ("gpt",), "stream": ("gpt", "lstm-lm")}  # kind of file → of its many recipes, those to begin with
-NEEDED = {"pairs": {"source", "target"}, "tags": {"tokens", "tags"}, "labels": {"label"}}  # kind → its columns
+NEEDED = {"pairs": {"source", "target"}, "tags": {"tokens", "tags"}, "labels": {"text", "label"}}  # kind → its fields
 KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files use; the first that fits is taken
     {"source": "source", "target": "target"},
     {"source": "src", "target": "tgt"},
@@ -299,7 +300,7 @@ def _guess_kind(tally: Tally, name: str, columns: Mapping[str, str], empty: int)
     kind = _kind_of(columns)
     if kind != "lines":
         fields = ", ".join(f"{ours} = field {theirs}" for ours, theirs in columns.items())
-        trained = f": data.unit = {_unit(kind)}." if _recipes(kind) else f". No recipe trains on {kind} yet."
+        trained = "." if _recipes(kind) else f". No recipe trains on {kind} yet."
         return kind, f"The columns are taken as {fields}: the records are {kind}{trained}"
     words, chars, records, plain = tally.words.lengths(), tally.chars.lengths(), tally.records, name == "text"
     ends = tally.sentence_ends / records
@@ -324,16 +325,12 @@ def _guess_kind(tally: Tally, name: str, columns: Mapping[str, str], empty: int)
     return "stream", f"{reason}: data.unit = stream."
 
 
-def _unit(kind: str) -> str:
-    return kind.removesuffix("s")  # data.unit, which is what one record is
-
-
 def _recipes(kind: str) -> tuple[str, ...]:
-    """The recipes for files of this kind, which is their data.unit."""
+    """The recipes for files of this kind: those of systems whose records hold its fields."""
     if kind in FIRST:
         return FIRST[kind]
-    units = {name: recipes.source(name).tables.get("data", {}).get("unit") for name in recipes.names()}
-    return tuple(name for name, unit in units.items() if unit == _unit(kind))
+    systems = {name: recipes.source(name).tables["system"] for name in recipes.names()}
+    return tuple(name for name, system in systems.items() if set(SYSTEMS[system].fields) == NEEDED[kind])
 
 
 def _commands(facts: FileFacts, paths: Mapping[str, str | Path], against: str) -> tuple[str, ...]:
@@ -342,7 +339,8 @@ def _commands(facts: FileFacts, paths: Mapping[str, str | Path], against: str) -
         return ()  # a table in a file that does not say so by its name
     files = {"data": against} | {split: split for split in ("valid", "test") if split in paths and split != against}
     options = [f"--{option} {shlex.quote(str(paths[split]))}" for option, split in files.items()]
-    options.append(f"--set data.unit={_unit(facts.kind)}")
+    if facts.kind in FIRST:
+        options.append(f"--set data.unit={facts.kind.removesuffix('s')}")
     if not facts.format.startswith("text"):
         columns = ", ".join(f'{ours} = "{theirs}"' for ours, theirs in facts.columns.items())
         options.append(f"--set {shlex.quote(f'data.columns={{{columns}}}')}")

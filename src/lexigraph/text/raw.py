@@ -1,7 +1,7 @@
 """The text of held-out units beside their tokens: what a score compares with.
 
-    test.raw            the UTF-8 of all units, one after another
-    test.raw_offsets    where each begins, and where the last ends (int64)
+    test.text.raw            the UTF-8 of all examples of a column, one after another
+    test.text.raw_offsets    where each begins, and where the last ends (int64)
 
 A tokenizer may lose letter case, white space or words that it does not know, so that what comes back through it
 flatters a model. Both files are mapped, not loaded.
@@ -50,12 +50,12 @@ class RawText:
     offsets: np.ndarray
 
     @classmethod
-    def load(cls, folder: Path, name: str) -> RawText | None:
-        """None if the split has none: it is the training text, or older than this file."""
-        if not (folder / f"{name}.raw_offsets").exists():
+    def load(cls, column: Path) -> RawText | None:
+        """The text beside a column's files; None if there is none: it is of the training split, or no text."""
+        raw, offsets = (column.with_name(f"{column.name}.{suffix}") for suffix in ("raw", "raw_offsets"))
+        if not offsets.exists():
             return None
-        offsets = np.memmap(folder / f"{name}.raw_offsets", np.int64, "r")
-        return cls(np.memmap(folder / f"{name}.raw", np.uint8, "r"), offsets)
+        return cls(np.memmap(raw, np.uint8, "r"), np.memmap(offsets, np.int64, "r"))
 
     def take(self, units: Iterable[int]) -> list[str]:
         """The text of these units."""
@@ -66,9 +66,9 @@ class RawText:
 class RawWriter:
     """Appends text to a split, unit by unit."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self.utf8 = (folder / f"{name}.raw").open("wb")
-        self.offsets = (folder / f"{name}.raw_offsets").open("wb")
+    def __init__(self, column: Path) -> None:
+        self.utf8 = column.with_name(f"{column.name}.raw").open("wb")
+        self.offsets = column.with_name(f"{column.name}.raw_offsets").open("wb")
         self.length = 0
         self._boundary()
 

@@ -11,7 +11,8 @@ Ids 0, 1 and 2 are <pad>, <unk> and <eos> in every kind; <eos> both starts and e
 special tokens. They are never read from text: "<eos>" in a text is five characters like any others.
 
 A tokenizer that another library made (kind "imported") has its special tokens where it has them; its file says which
-ids are `pad`, `unk`, `eos`, and `begin`, which starts a text.
+ids are `pad`, `unk`, `eos`, and `begin`, which starts a text. Other special tokens may have a part to play, too:
+`roles` holds all of them by name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -65,6 +66,7 @@ class Tokenizer:
         if self.kind == IMPORTED:
             self._be_imported(ours)
             return
+        self.roles |= ours.get("roles", {})
         self._pieces = sorted(self._ids, key=self._ids.__getitem__)
         self.special: dict[str, int] = {name: i for i, name in enumerate(ours["special"])}
         self.size = len(self._pieces)
@@ -152,6 +154,12 @@ class Tokenizer:
         roles = {"pad": roles["eos"], "unk": roles["eos"], "begin": roles["eos"]} | roles
         ours = {"format": FORMAT, "kind": IMPORTED, "special": special, "roles": roles, "size": size}
         return cls({**content, "model": {**content["model"], "lexigraph": ours}})
+
+    def with_roles(self, roles: Mapping[str, int]) -> Tokenizer:
+        """The same tokenizer, in which special tokens have further parts to play: `mask`, `cls`, `sep`, `start` …"""
+        model = self._content["model"]
+        known = model["lexigraph"] | {"roles": {**model["lexigraph"].get("roles", {}), **roles}}
+        return Tokenizer({**self._content, "model": {**model, "lexigraph": known}}) if roles else self
 
     # ---------------------------------------------------------------------------------------- encoding
 

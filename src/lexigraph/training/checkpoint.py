@@ -9,19 +9,17 @@ A checkpoint appears by one rename, after its files are on the disk; the one bef
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lexigraph.errors import LexigraphError
 from lexigraph.objectives.terms import Carry
 from lexigraph.run import remove, replacing
 from lexigraph.training.distribution import World, shard_like, whole
+from lexigraph.weights import load_weights, read_tensors, write_tensors
 
 
 @dataclass
@@ -46,80 +44,6 @@ def save_weights(network: nn.Module, path: Path, world: World) -> None:
 
 def _whole_weights(network: nn.Module) -> dict[str, Tensor]:
     return {name: whole(value).detach().cpu().contiguous() for name, value in network.state_dict().items()}
-
-
-def load_weights(network: nn.Module, path: Path) -> None:
-    """Weights from a safetensors file; names and shapes must fit exactly."""
-    weights = expanded(read_tensors(path))
-    own = network.state_dict()
-    if missing := sorted(own.keys() - weights.keys()):
-        raise LexigraphError(f"{path} lacks weights of this system: {', '.join(missing[:3])} …")
-    if foreign := sorted(weights.keys() - own.keys()):
-        raise LexigraphError(f"{path} holds weights of another system: {', '.join(foreign[:3])} …")
-    for name, value in own.items():
-        if value.shape != weights[name].shape:
-            raise LexigraphError(
-                f"{path}: {name} has shape {tuple(weights[name].shape)}, the recipe asks for {tuple(value.shape)}."
-            )
-    with torch.no_grad():
-        for name, value in own.items():
-            value.copy_(shard_like(weights[name].to(value.dtype), value))
-
-
-SCALE = ":scale"  # behind the name of a weight in 8 bits: what its groups are multiplied with
-GROUP = 128  # weights of a row that share a scale; a whole row, if it does not fall into such groups
-
-
-def compacted(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Weights in a quarter of the space: matrices as whole numbers from -127 to 127 with a scale for each group of a
-    row, so that one large weight makes few others coarse; the rest in 16 bits."""
-    small: dict[str, Tensor] = {}
-    for name, value in weights.items():
-        if value.dim() < 2:
-            small[name] = value.half()
-            continue
-        rows = value.float().flatten(1)
-        groups = rows.unflatten(1, (-1, GROUP if rows.shape[1] % GROUP == 0 else rows.shape[1]))
-        scale = (groups.abs().amax(2) / 127).clamp(min=1e-6).half()  # not 0: 16 bits end at 6e-8
-        whole = (groups / scale.float().unsqueeze(2)).round().clamp(-127, 127)
-        small[name], small[name + SCALE] = whole.to(torch.int8).view_as(value), scale
-    return small
-
-
-def expanded(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Weights as the network takes them, whether they were compacted or not."""
-    full = {name: value for name, value in weights.items() if not name.endswith(SCALE)}
-    for name, scale in weights.items():
-        if name.endswith(SCALE):
-            value = full[name.removesuffix(SCALE)]
-            groups = value.float().flatten(1).unflatten(1, (scale.shape[1], -1))
-            full[name.removesuffix(SCALE)] = (groups * scale.float().unsqueeze(2)).view(value.shape)
-    return full
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """A safetensors file, or a sentence that says what is wrong with it."""
-    try:
-        return load_file(path)
-    except FileNotFoundError:
-        raise LexigraphError(f"There is no {path}: the folder is incomplete.") from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise LexigraphError(f"{path} is damaged or truncated: {error}.") from None
-
-
-def write_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """A safetensors file, for all whom the umask allows to read it."""
-    try:
-        save_file(tensors, path, metadata)
-        path.chmod(0o666 & ~_umask())  # safetensors' own is for the owner alone
-    except SafetensorError as error:  # the disk's own errors arrive in this wrapping
-        raise OSError(str(error)) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 def latest(folder: Path) -> Path | None:
@@ -187,7 +111,7 @@ def restore(
         raise LexigraphError(
             f"{path} was written by {processes} processes and can only be resumed by as many, not by {world.size}."
         )
-    load_weights(network, path / "weights.safetensors")
+    load_weights(network, path / "weights.safetensors", shard_like)
     moments = read_tensors(path / "optimizer.safetensors")
     parameters = dict(network.named_parameters())
     for key, value in moments.items():

@@ -15,7 +15,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from lexigraph.errors import UsageError
+from lexigraph.nn.devices import choose_device
+from lexigraph.nn.network import Network
 from lexigraph.objectives.terms import Batch, Carry, Terms
 
 PATIENCE = timedelta(hours=2)  # rank 0 may tokenize a large corpus while the others wait
@@ -63,22 +64,6 @@ class World:
         self.summed([0.0])
 
 
-def choose_device(name: str = "auto", local_rank: int = 0) -> torch.device:
-    """The device by name; `auto` takes CUDA, then MPS, then the CPU."""
-    if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda", local_rank)
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UsageError(f"There is no device named {name!r}; try auto, cpu, cuda or mps.") from None
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there.get(device.type, False):
-        raise UsageError(f"The device {name!r} was asked for, but there is none here; try auto.")
-    return torch.device("cuda", local_rank) if name == "cuda" else device
-
-
 @contextmanager
 def join(device: str = "auto") -> Iterator[World]:
     """Enter the process group that torchrun or SLURM set up, or stay alone."""
@@ -107,7 +92,7 @@ def join(device: str = "auto") -> Iterator[World]:
 class _Loss(nn.Module):
     """A network whose `forward` is its loss, which is what DDP and torch.compile look at."""
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
 
@@ -115,10 +100,10 @@ class _Loss(nn.Module):
         self, tensors: dict[str, Tensor], names: list[str], carry: Carry | None
     ) -> tuple[Terms, Carry | None]:
         """Terms whose counts mean nothing: the loop has them, and a compiler would start anew for each number."""
-        return self.network.loss(Batch(tensors, dict.fromkeys(names, 1.0)), carry)  # type: ignore[operator]
+        return self.network.loss(Batch(tensors, dict.fromkeys(names, 1.0)), carry)
 
 
-def parallelise(network: nn.Module, world: World, kind: str) -> nn.Module:
+def parallelise(network: Network, world: World, kind: str) -> nn.Module:
     """The network's loss as a module; over several processes, with its gradients averaged."""
     if world.size == 1:
         return _Loss(network)

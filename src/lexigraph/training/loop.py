@@ -11,7 +11,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,33 +20,35 @@ import torch
 from torch import Tensor, nn
 
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
+from lexigraph.nn.network import Network
 from lexigraph.objectives.chance import seeds_of
 from lexigraph.objectives.terms import Batch, Carry, value
 from lexigraph.recipe import Train
 from lexigraph.run import Run
-from lexigraph.text.batches import Buckets, Plan, Spans, share
+from lexigraph.text.batches import Plan, Rows, share
 from lexigraph.training import checkpoint
 from lexigraph.training.checkpoint import Progress
 from lexigraph.training.distribution import World, parallelise, synchronising
 from lexigraph.training.graphs import Recorder
 from lexigraph.training.progress import Log, Reporter, peak_memory
+from lexigraph.training.resident import Fetch
 from lexigraph.training.schedules import optimizer as make_optimizer
 from lexigraph.training.schedules import rate, slow
 
-Fetch = Callable[[Spans], dict[str, Any]]  # the columns of a batch, as `network.prepare` takes them
-Validate = Callable[[nn.Module], dict[str, float]]
+Validate = Callable[[Network], dict[str, float]]
 
 
 @dataclass
 class Training:
     """The parts of a run that a step touches."""
 
-    network: nn.Module
+    network: Network
     plan: Plan
     fetch: Fetch
     settings: Train
     steps: int
     world: World
+    greater_is_better: bool = False  # of the metric that validation chooses by
     module: nn.Module = field(init=False)
     optimizer: torch.optim.Optimizer = field(init=False)
     carries: list[Carry | None] = field(init=False)
@@ -54,12 +56,15 @@ class Training:
 
     def __post_init__(self) -> None:
         settings, world = self.settings, self.world
-        if settings.accumulate > 1 and getattr(self.network, "batch_coupled", False):
+        if settings.accumulate > 1 and self.network.traits.batch_coupled:
             raise LexigraphError(
                 "This loss compares the rows of a batch with each other: train.accumulate must be 1."
             )
         if settings.optimizer == "muon" and world.size > 1 and settings.parallel == "fully_shard":
             raise UsageError("Muon needs whole matrices: set train.parallel=ddp, or another train.optimizer.")
+        # With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (torch 2.11).
+        # Where there is none, nn/attention.py asks for it by name.
+        torch.backends.cuda.enable_cudnn_sdp(False)
         if not settings.slow_share:
             for parameter in slow(self.network, settings):
                 parameter.requires_grad_(False)
@@ -76,9 +81,9 @@ class Training:
         self.recorder = self._recorder() if settings.graphs else None
 
     def _compiled(self) -> Any:
-        """The loss compiled as a whole, or only those parts of the network that it names as `regions`."""
-        many_shapes = True if isinstance(self.plan, Buckets) else None
-        regions = getattr(self.network, "regions", ())
+        """The loss compiled as a whole, or only those parts of the network that its traits name."""
+        many_shapes = True if self.plan.many_shapes else None
+        regions = self.network.traits.compile_regions
         if not regions:
             return torch.compile(self.module, dynamic=many_shapes)
         torch._dynamo.config.recompile_limit = 64  # kinds of layers times kinds of batches
@@ -90,7 +95,7 @@ class Training:
     def _recorder(self) -> Recorder:
         """Records and replays passes, where that can be done."""
         check_graphs(self.settings, self.world)
-        if getattr(self.network, "remembers", False):
+        if self.network.traits.stateful:
             raise UsageError("train.graphs cannot be used with a system that carries memory from batch to batch.")
 
         def run(tensors: dict[str, Tensor], counts: dict[str, Tensor]) -> Tensor:
@@ -108,8 +113,10 @@ class Training:
         if self.plan.fresh(index):
             self.carries = [None] * settings.accumulate
         batches, mine = self._micro_batches(index)
-        names = list(batches[0].counts)
-        summed = world.summed([sum(b.counts[n] * m for b, m in zip(batches, mine, strict=True)) for n in names])
+        names = list(self.network.traits.terms)
+        summed = world.summed(
+            [sum(b.counts.get(n, 0.0) * m for b, m in zip(batches, mine, strict=True)) for n in names]
+        )
         counts = dict(zip(names, summed, strict=True))
         for group in self.optimizer.param_groups:
             group["lr"] = rate(index + 1, self.steps, settings) * group.get("share", 1.0)
@@ -144,15 +151,20 @@ class Training:
     def _micro_batches(self, index: int) -> tuple[list[Batch], list[float]]:
         """This process's slices of the global batch. One without rows stands in with weight 0: it takes part in
         the exchange of gradients, but contributes nothing."""
-        rows, world, parts = self.plan.batch(index), self.world, self.settings.accumulate * self.world.size
-        slices = [share(rows, n * world.size + world.rank, parts) for n in range(self.settings.accumulate)]
-        batches = [self._prepared(part if len(part) else rows[:1], index) for part in slices]
-        return batches, [float(len(part) > 0) for part in slices]
+        tables, world, parts = self.plan.batch(index), self.world, self.settings.accumulate * self.world.size
+        batches, mine = [], []
+        for number in range(self.settings.accumulate):
+            part = {name: share(rows, number * world.size + world.rank, parts) for name, rows in tables.items()}
+            some = any(map(len, part.values()))
+            stand_in = {name: rows[:1] for name, rows in tables.items()}
+            batches.append(self._prepared({k: v for k, v in part.items() if len(v)} if some else stand_in, index))
+            mine.append(float(some))
+        return batches, mine
 
-    def _prepared(self, rows: Spans, index: int) -> Batch:
-        """A batch; what is random in it follows from where its examples stand in the corpus, and from the epoch."""
-        seeds = seeds_of(rows.starts, index // self.plan.epoch_steps, self.settings.seed)
-        return self.network.prepare({**self.fetch(rows), "seeds": seeds, "step": index})  # type: ignore[operator]
+    def _prepared(self, rows: Mapping[str, Rows], index: int) -> Batch:
+        """A batch; what is random in it follows from where its rows stand in their tables, and from the epoch."""
+        seeds = {name: seeds_of(own.starts, own.epoch, self.settings.seed, name) for name, own in rows.items()}
+        return self.network.prepare(self.fetch(rows, seeds), seeds, index)
 
     def _autocast(self) -> Any:
         if self.precision is torch.float32:
@@ -180,13 +192,13 @@ class Training:
 def fit(training: Training, run: Run, validate: Validate | None, reporter: Reporter) -> Progress:
     """Train until the last step, patience or a signal ends it. The best weights are in model.safetensors.
 
-    A network whose loss changes over its first steps says from which step on validations count (`settled`): before
-    it, the latest weights are kept and patience does not begin.
+    A network whose loss changes over its first steps says from which step on validations count (`Traits.settled`):
+    before it, the latest weights are kept and patience does not begin.
     """
     settings, world = training.settings, training.world
     if training.restore(run):
         reporter.say(f"Going on from step {training.progress.step:,}.")
-    progress, settled = training.progress, getattr(training.network, "settled", 0)
+    progress, settled = training.progress, training.network.traits.settled
     if validate is not None and training.steps < settled:
         reporter.say(
             f"Validations count from step {settled:,} on, which is after the end: the last weights are kept."
@@ -219,7 +231,7 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
                 progress.seconds = before + time.monotonic()
                 if log and scores:
                     log.write("valid", step, scores)
-                if _better(progress, scores.get(settings.metric), settings, settled):
+                if _better(training, scores.get(settings.metric)):
                     checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
             if keep:
                 training.save(run)
@@ -296,12 +308,13 @@ def _validated(training: Training, validate: Validate | None) -> dict[str, float
     return {name: training.world.agreed(score) for name, score in scores.items()}
 
 
-def _better(progress: Progress, score: float | None, settings: Train, settled: int = 0) -> bool:
+def _better(training: Training, score: float | None) -> bool:
     """Whether these weights are the best so far; without validation, or before validations count, the latest are."""
-    if score is None or progress.step < settled:
+    progress = training.progress
+    if score is None or progress.step < training.network.traits.settled:
         progress.best_step = progress.step
         return True
-    sign = 1 if settings.greater_is_better else -1
+    sign = 1 if training.greater_is_better else -1
     if progress.best is None or sign * score > sign * progress.best:
         progress.best, progress.best_step, progress.worse = score, progress.step, 0
         return True
@@ -361,7 +374,8 @@ def _memory_explained(training: Training) -> Iterator[None]:
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
         if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "DefaultCPUAllocator" not in str(error):
             raise
-        rows = training.plan.batch(training.progress.step)
+        tables = training.plan.batch(training.progress.step)
+        rows = max(tables.values(), key=lambda rows: int(rows.lengths.sum()))
         accumulate = training.settings.accumulate
         also = " and train.graphs=false" if training.settings.graphs else ""
         raise LexigraphError(

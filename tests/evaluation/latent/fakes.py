@@ -12,11 +12,15 @@ import torch
 from torch import nn
 
 from lexigraph import recipe
-from lexigraph.abilities.base import Scored
+from lexigraph.abilities.language import LanguageModel
+from lexigraph.abilities.spaces import SentenceSpace
+from lexigraph.abilities.textmodel import Scored
+from lexigraph.nn.autoencoder import Autoencoder
 from lexigraph.objectives.next_token import shifted
+from lexigraph.text.columns import Traits
 from lexigraph.text.constructions import sentences
 from lexigraph.text.tokenizer import Tokenizer
-from lexigraph.textmodel import TextModel
+from lexigraph.text.vocabularies import Vocabularies
 
 END = 2
 
@@ -27,19 +31,17 @@ def vocabulary() -> list[str]:
     return sorted({word for sentence in sentences(3000, seed=0) for word in sentence.split()})
 
 
-class Oracle(nn.Module):
+class Oracle(Autoencoder):
     """Predicts every next token with certainty: it is shown the sentence."""
-
-    draws = False
-    remembers = False
 
     def __init__(self, vocabulary: int, context: int, latent: int) -> None:
         super().__init__()
-        self.context, self.latent, self.pad, self.vocabulary = context, latent, 0, vocabulary
-        self.objective = SimpleNamespace(blur=0.0)
+        self.traits = Traits(context=context, reads_whole=True)
+        self.latent, self.pad, self.vocabulary = latent, 0, vocabulary
+        self.objective = SimpleNamespace(label_smoothing=0.0, variational=False)
         self.embedding = nn.Embedding.from_pretrained(torch.arange(4.0 * vocabulary).sin().view(-1, 4))
 
-    def prepare(self, examples: dict[str, Any]) -> Any:
+    def prepare(self, examples: Any, seeds: Any = None, step: Any = None) -> Any:
         return shifted(examples["text"], self.pad)
 
     def forward(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -47,7 +49,7 @@ class Oracle(nn.Module):
         return 50.0 * torch.nn.functional.one_hot(following, self.vocabulary).float()
 
 
-class Codec(TextModel):
+class Codec(SentenceSpace):
     """A dictionary: each text has a random vector, and a vector is read as the text that is nearest to it.
 
     `place(text)` may put a text elsewhere. `aside` is added to all that is written, so that it is always wrong.
@@ -56,7 +58,7 @@ class Codec(TextModel):
     def __init__(self, texts: Sequence[str], *, latent: int = 32, context: int = 42, aside: str = "") -> None:
         words = Tokenizer.train([*texts, *vocabulary()], kind="word", size=4000)
         plain = recipe.read("picture", {"data.train": "grammar"}, tiny=True)
-        super().__init__(Oracle(len(words), context, latent), words, plain)
+        super().__init__(Oracle(len(words), context, latent), Vocabularies({"text": words}), plain)
         self.aside, self.known, self.blurs = aside, {}, []
         self.random = np.random.default_rng(0)
 
@@ -95,7 +97,7 @@ class Adder(Codec):
             self.known[after] = self.known[before] + step
 
 
-class Judge(TextModel):
+class Judge(LanguageModel):
     """A language model that finds every token e^nll-fold surprising; `nll` may be told for some texts."""
 
     def __init__(self, nll: float = 1.0, told: dict[str, float] | None = None) -> None:

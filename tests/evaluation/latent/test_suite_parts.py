@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lexigraph.abilities.base import Scored
+from lexigraph.abilities.textmodel import Scored
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.latent import judge as judges
 from lexigraph.evaluation.latent.arithmetic import GROUPS, arithmetic, combined_pairs
@@ -216,7 +216,7 @@ def test_the_ratio_of_perplexities():
 
 def test_an_autoencoder_cannot_judge():
     with pytest.raises(UsageError, match="language model"):
-        judges.check_judge(Codec(LINES))
+        judges.checked(Codec(LINES))
 
 
 def test_words_side_by_side():

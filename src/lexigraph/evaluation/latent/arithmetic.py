@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.latent.sentences import mean, same, spelled, vectors, whole, written
 from lexigraph.text import grammar
 from lexigraph.text.constructions import clauses, split_of
 from lexigraph.text.edits import EDITS, changed, edit_pairs, edit_quadruples
 from lexigraph.text.grammar import Clause
-from lexigraph.textmodel import TextModel
 
 STRENGTHS = (0.5, 0.75, 1.0, 1.25, 1.5)
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -55,7 +55,7 @@ Progress = Callable[[str], None]
 
 
 def arithmetic(
-    model: TextModel,
+    model: SentenceSpace,
     count: int = 100,
     *,
     blur: float | None = None,
@@ -91,7 +91,7 @@ def arithmetic(
 
 
 def outcomes(
-    model: TextModel, family: str, count: int, blur: float, seed: int, spaced: bool, training: int
+    model: SentenceSpace, family: str, count: int, blur: float, seed: int, spaced: bool, training: int
 ) -> tuple[dict[str, np.ndarray], int]:
     """1 or 0 for every quadruple and every way to use it, and how many quadruples the model cannot hold."""
     drawn = edit_quadruples(family, count, seed, split="test", parallel=True)
@@ -116,7 +116,7 @@ def outcomes(
     return result | {"reconstructed": back.min(1, initial=1.0), "any_two": free}, skipped
 
 
-def any_two(model: TextModel, family: str, count: int, blur: float, seed: int, spaced: bool) -> np.ndarray:
+def any_two(model: SentenceSpace, family: str, count: int, blur: float, seed: int, spaced: bool) -> np.ndarray:
     """1 or 0 for every quadruple of two sentences that need not be parallel."""
     drawn = edit_quadruples(family, count, seed, split="test")
     quadruples, kept, _ = whole(model, [tuple(spelled(text, spaced) for text in four) for four in drawn])
@@ -156,7 +156,7 @@ def combined_pairs(families: tuple[str, str], seed: int, split: str = "test") ->
 
 
 def two_at_once(
-    model: TextModel, families: tuple[str, str], count: int, blur: float, seed: int, spaced: bool
+    model: SentenceSpace, families: tuple[str, str], count: int, blur: float, seed: int, spaced: bool
 ) -> dict[str, Any]:
     """z(a, y) + the difference of one edit + the difference of the other, each from a sentence of its own."""
     donors = [edit_pairs(family, None, seed + number, "test") for number, family in enumerate(families, 1)]

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.latent.sentences import mean, same, spread, vectors, whole, words, written
 from lexigraph.text import readers
-from lexigraph.textmodel import TextModel
 
 Pairs = list[tuple[str, str]]
 Halves = tuple[Pairs, Pairs]  # to take the difference from, to try it on
@@ -89,14 +89,19 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def file_arithmetic(
-    model: TextModel, families: dict[str, Halves], count: int = 100, *, training: int = 200, blur: float | None = None
+    model: SentenceSpace,
+    families: dict[str, Halves],
+    count: int = 100,
+    *,
+    training: int = 200,
+    blur: float | None = None,
 ) -> dict[str, Any]:
     """For each family, how often the mean difference makes of a sentence exactly its partner, and of its words."""
     blur = model.default_blur(blur)
     return {name: _family(model, halves, count, training, blur) for name, halves in families.items()}
 
 
-def _family(model: TextModel, halves: Halves, count: int, training: int, blur: float) -> dict[str, Any]:
+def _family(model: SentenceSpace, halves: Halves, count: int, training: int, blur: float) -> dict[str, Any]:
     held, seen, too_long = whole(model, spread(halves[0], training))
     tried, kept, skipped = whole(model, spread(halves[1], count))
     result: dict[str, Any] = {"training": len(held), "skipped": skipped + too_long}

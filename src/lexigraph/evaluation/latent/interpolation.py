@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from lexigraph.abilities.language import LanguageModel
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.latent.judge import judged, unlike
 from lexigraph.evaluation.latent.sentences import fitting, mean, ordered, overlap, whole
-from lexigraph.textmodel import TextModel
 
 REPEATED = re.compile(r"(?<![\w'’])(\w+(?:['’]\w+)*)(?=\s+\1(?![\w'’]))")
 STEPS = 7
@@ -46,9 +47,9 @@ def repeats(text: str) -> set[str]:
 
 
 def interpolate(
-    model: TextModel,
+    model: SentenceSpace,
     texts: Sequence[str],
-    judge: TextModel | None = None,
+    judge: LanguageModel | None = None,
     *,
     pairs: int = 200,
     steps: int = STEPS,

@@ -14,21 +14,23 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from lexigraph.abilities.language import LanguageModel
+from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.latent.sentences import mean
-from lexigraph.textmodel import TextModel
 
 FEWEST = 100  # real sentences behind a percentile
 PERCENTILE = 0.95
 
 
-def check_judge(judge: TextModel) -> None:
-    """Refuse what is no language model: an autoencoder scores a text that it has already seen."""
-    if "score" not in judge.abilities or "encode" in judge.abilities:
+def checked(judge: TextModel) -> LanguageModel:
+    """The judge; refuses what is no language model: an autoencoder scores a text that it has already seen."""
+    if not isinstance(judge, LanguageModel):
         raise UsageError(
             f"The judge must be a language model, such as gpt or lstm-lm; a {judge.recipe.system} model cannot judge "
             "texts that it has not seen."
         )
+    return judge
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class Verdicts:
         return self.nll / self.tokens
 
 
-def judged(judge: TextModel, texts: Sequence[str]) -> Verdicts:
+def judged(judge: LanguageModel, texts: Sequence[str]) -> Verdicts:
     """NLL and tokens of each text."""
     scores = judge.token_scores(texts) if len(texts) else []
     return Verdicts(np.array([-float(row.sum()) for row in scores]), np.array([len(row) for row in scores], np.int64))
@@ -66,7 +68,7 @@ def unlike(real: Verdicts, found: Verdicts) -> np.ndarray:
     return found.per_token > limits
 
 
-def fluency(judge: TextModel, found: Sequence[str], real: Sequence[str]) -> dict[str, Any]:
+def fluency(judge: LanguageModel, found: Sequence[str], real: Sequence[str]) -> dict[str, Any]:
     """Perplexity of texts and of real sentences, and their ratio; its interval joins the far ends of both."""
     texts, sentences = judged(judge, found), judged(judge, real)
     ours, theirs = mean(texts.nll, texts.tokens), mean(sentences.nll, sentences.tokens)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from lexigraph.abilities.spaces import BLEND_BLUR, SAMPLE_BLUR
+from lexigraph.abilities.language import LanguageModel
+from lexigraph.abilities.spaces import BLEND_BLUR, SAMPLE_BLUR, SentenceSpace
 from lexigraph.decoding.degeneration import distinct
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.latent.interpolation import STEPS, fixed_pairs
@@ -24,7 +25,6 @@ from lexigraph.evaluation.latent.judge import fluency
 from lexigraph.evaluation.latent.sentences import cosines, fitting, mean, vectors, whole, words, written
 from lexigraph.latent.geometry import blend, steps_between
 from lexigraph.latent.mixture import Mixture
-from lexigraph.textmodel import TextModel
 
 NOT_WORDS = re.compile(r"\W+")
 COMPONENTS = 20
@@ -68,10 +68,10 @@ def likelihood(
 
 
 def sampled(
-    model: TextModel,
+    model: SentenceSpace,
     mixture: Mixture,
     real: Sequence[str],
-    judge: TextModel | None = None,
+    judge: LanguageModel | None = None,
     training: Iterable[str] | None = None,
     *,
     count: int = 500,
@@ -114,8 +114,8 @@ def _letters(text: str) -> str:
 
 
 def round_trips(
-    model: TextModel, texts: Sequence[str], mixture: Mixture | None, *, count: int = 200, blur: float | None = None,
-    seed: int = 0,
+    model: SentenceSpace, texts: Sequence[str], mixture: Mixture | None, *, count: int = 200,
+    blur: float | None = None, seed: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """The cosine of vectors with those of the sentences that they are decoded to: real ones, samples and blends."""
     real = vectors(model, fitting(model, texts[:count]))
@@ -130,7 +130,7 @@ def round_trips(
     return result
 
 
-def round_trip(model: TextModel, z: Float[np.ndarray, "n latent"], blur: float | np.ndarray) -> dict[str, Any]:
+def round_trip(model: SentenceSpace, z: Float[np.ndarray, "n latent"], blur: float | np.ndarray) -> dict[str, Any]:
     """Mean cosine of z with the vector of what it is decoded to; sentences that cannot be read again are counted."""
     kept = fitting(model, written(model, z, blur=blur))
     again = vectors(model, kept)

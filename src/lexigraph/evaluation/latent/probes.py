@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.latent.reconstruction import LENGTHS
 from lexigraph.evaluation.latent.sentences import Kept, fitting, mean, spelled, vectors, whole
 from lexigraph.text import grammar
 from lexigraph.text.constructions import clauses, sentences, split_of
 from lexigraph.text.edits import EDITS, Edit
-from lexigraph.textmodel import TextModel
 
 FEATURES = {
     "tense": EDITS["present-past"],
@@ -36,7 +36,7 @@ def labelled_pairs(edit: Edit, seed: int, split: str) -> Iterator[tuple[str, str
 
 
 def probes(
-    model: TextModel, *, training: int = 1000, testing: int = 500, seed: int = 0, spaced: bool = True
+    model: SentenceSpace, *, training: int = 1000, testing: int = 500, seed: int = 0, spaced: bool = True
 ) -> dict[str, Any]:
     """The accuracy of each probe on the test split, and of the majority; counts are of sentences."""
     features: dict[str, Any] = {}

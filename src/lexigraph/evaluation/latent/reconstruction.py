@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.latent.sentences import Kept, fitting, mean, same, vectors, written
-from lexigraph.evaluation.reconstruction import row_scores, sentence_scores
+from lexigraph.evaluation.measure import measured
+from lexigraph.evaluation.reconstruction import row_sums, sentence_scores
 from lexigraph.latent.pictures import degrade
-from lexigraph.text.corpus import Shard
-from lexigraph.textmodel import TextModel
+from lexigraph.text.columns import Column
+from lexigraph.text.tables import Stored, Table
 
 LENGTHS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 29), (30, 40))  # tokens, without the end
 DAMAGES: tuple[tuple[str, float], ...] = (
@@ -30,7 +32,7 @@ DAMAGES: tuple[tuple[str, float], ...] = (
 
 
 def reconstruct(
-    model: TextModel,
+    model: SentenceSpace,
     texts: Sequence[str],
     domains: Mapping[str, Sequence[str]] | None = None,
     *,
@@ -65,7 +67,7 @@ def reconstruct(
     return result
 
 
-def by_length(model: TextModel, kept: Kept, back: Sequence[str] | None = None) -> dict[str, Any]:
+def by_length(model: SentenceSpace, kept: Kept, back: Sequence[str] | None = None) -> dict[str, Any]:
     """The figures of texts of about the same number of tokens; `back`: what was written of them, if it is known."""
     if back is None:
         back = written(model, vectors(model, kept))
@@ -75,14 +77,14 @@ def by_length(model: TextModel, kept: Kept, back: Sequence[str] | None = None) -
     return {name: _figures(model, kept, back, chosen) for name, chosen in groups.items() if chosen.any()}
 
 
-def reconstruct_domain(model: TextModel, texts: Sequence[str]) -> dict[str, Any]:
+def reconstruct_domain(model: SentenceSpace, texts: Sequence[str]) -> dict[str, Any]:
     """The figures of one list of texts, by a greedy pass."""
     kept = fitting(model, texts)
     back = written(model, vectors(model, kept))
     return _figures(model, kept, back, np.ones(len(back), bool)) | _counts(kept, len(texts))
 
 
-def damaged(model: TextModel, texts: Sequence[str], seed: int = 0) -> dict[str, Any]:
+def damaged(model: SentenceSpace, texts: Sequence[str], seed: int = 0) -> dict[str, Any]:
     """Exact match and tokens in their place, read from pictures after each kind of damage."""
     kept = fitting(model, texts)
     pictures = model.pictures(vectors(model, kept))
@@ -96,30 +98,31 @@ def damaged(model: TextModel, texts: Sequence[str], seed: int = 0) -> dict[str, 
     return {"damages": result, **_counts(kept, len(texts))}
 
 
-def in_place(model: TextModel, kept: Kept, back: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def in_place(model: SentenceSpace, kept: Kept, back: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Of each sentence, how many tokens stand at their place in what was written, and how many it has."""
     rows = model.tokenizer.encode_batch(list(back))
     right = [int((a[: len(b)] == b[: len(a)]).sum()) for a, b in zip(kept.rows, rows, strict=True)]
     return np.array(right, np.float64), np.array([len(row) for row in kept.rows], np.float64)
 
 
-def draws(model: TextModel) -> bool:
+def draws(model: SentenceSpace) -> bool:
     """Whether the model makes pictures of its vectors."""
-    return bool(getattr(model.network, "draws", False))
+    return model.network.draws
 
 
-def _picture_reader(model: TextModel) -> Callable[[np.ndarray], list[str]]:
+def _picture_reader(model: SentenceSpace) -> Callable[[np.ndarray], list[str]]:
     """What reads vectors back through their 8-bit pictures, or straight where the model draws none."""
     if not draws(model):
         return lambda z: written(model, z)
     return lambda z: model.read(model.pictures(z)) if len(z) else []
 
 
-def _figures(model: TextModel, kept: Kept, back: Sequence[str], chosen: np.ndarray) -> dict[str, Any]:
+def _figures(model: SentenceSpace, kept: Kept, back: Sequence[str], chosen: np.ndarray) -> dict[str, Any]:
     places = np.flatnonzero(chosen).tolist()
     if not places:
         return {"exact": mean([])}
-    predicted = row_scores(model.network, shard_of(model, [kept.rows[i] for i in places]), model.recipe, model.device)
+    table = table_of(model, [kept.rows[i] for i in places])
+    predicted = measured(model.network, table, model.recipe, row_sums, model.device)
     tokens = predicted["tokens"]
     forced = {"kl": predicted["kl"], "nll": predicted["nll"], "accuracy": predicted["right"]}
     return {name: mean(values, tokens) for name, values in forced.items()} | _whole_sentences(
@@ -141,9 +144,10 @@ def _counts(kept: Kept, given: int) -> dict[str, Any]:
     return {"given": given, "sentences": len(kept.texts), "skipped": kept.skipped, "unknown_words": kept.unknown}
 
 
-def shard_of(model: TextModel, rows: Sequence[np.ndarray]) -> Shard:
-    """Rows of tokens as a shard in memory, a boundary before, between and behind them."""
+def table_of(model: SentenceSpace, rows: Sequence[np.ndarray]) -> Table:
+    """Rows of tokens as a table in memory, a boundary before, between and behind them."""
     eos = np.array([model.tokenizer.eos])
     ids = np.concatenate([eos, *(part for row in rows for part in (row, eos))]).astype(np.int64)
     offsets = np.cumsum([0, *(len(row) + 1 for row in rows)])
-    return Shard(ids, offsets, 0, np.bincount(ids, minlength=len(model.tokenizer)))
+    stored = Stored(Column("tokens"), ids, offsets, counts=np.bincount(ids, minlength=len(model.tokenizer)))
+    return Table(len(rows), {"text": stored})

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.intervals import metric
 from lexigraph.text import readers
-from lexigraph.textmodel import TextModel
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 END_OF_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"“'(]?[A-Z])")
@@ -39,10 +39,10 @@ class Kept:
     unknown: int  # words outside the vocabulary, which cannot come back
 
 
-def fitting(model: TextModel, texts: Sequence[str]) -> Kept:
+def fitting(model: SentenceSpace, texts: Sequence[str]) -> Kept:
     """The texts that the model can hold, and how many it cannot, by reason."""
     rows, unknown = model.rows(texts) if texts else ([], 0)
-    longest = model.network.context - 1
+    longest = model.network.traits.context - 1
     reasons = ["empty" if not len(row) else "too_long" if len(row) > longest else "" for row in rows]
     places = [place for place, reason in enumerate(reasons) if not reason]
     kept = [rows[place] for place in places]
@@ -56,7 +56,7 @@ def fitting(model: TextModel, texts: Sequence[str]) -> Kept:
     )
 
 
-def whole(model: TextModel, tuples: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], Kept, int]:
+def whole(model: SentenceSpace, tuples: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], Kept, int]:
     """The tuples whose texts all fit, their texts one after the other, and how many tuples were left out."""
     count = len(tuples[0]) if tuples else 1
     fit = fitting(model, [text for each in tuples for text in each])
@@ -66,7 +66,7 @@ def whole(model: TextModel, tuples: Sequence[tuple[str, ...]]) -> tuple[list[tup
 
 
 def vectors(
-    model: TextModel, kept: Kept, *, lossless: bool = False, sized: bool = False
+    model: SentenceSpace, kept: Kept, *, lossless: bool = False, sized: bool = False
 ) -> Float[np.ndarray, "n latent"]:
     """The vectors of texts that fit."""
     if not kept.texts:
@@ -76,7 +76,7 @@ def vectors(
         return model.encode(kept.texts, lossless=lossless, sized=sized)
 
 
-def written(model: TextModel, z: Float[np.ndarray, "n latent"], **search: Any) -> list[str]:
+def written(model: SentenceSpace, z: Float[np.ndarray, "n latent"], **search: Any) -> list[str]:
     """The best sentence of each vector."""
     return [row[0].text for row in model.hypotheses(z, **search)] if len(z) else []
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.intervals import FEWEST, RESAMPLES
 from lexigraph.evaluation.latent.sentences import Kept, cosines, spread, vectors, whole, words
 from lexigraph.text import readers
-from lexigraph.textmodel import TextModel
 
 Scored = list[tuple[str, str, float]]
 SETS: dict[str, tuple[str, dict[str, str]]] = {  # folder → how its files are named, and where things stand in them
@@ -56,7 +56,7 @@ def _read(place: Path, name: str, columns: dict[str, str]) -> Scored:
     return rows
 
 
-def meaning_scores(model: TextModel, train: Scored, test: Scored, *, pairs: int = 0) -> dict[str, Any]:
+def meaning_scores(model: SentenceSpace, train: Scored, test: Scored, *, pairs: int = 0) -> dict[str, Any]:
     """Correlation of every measure with people's scores; `pairs` limits both sides (0: all)."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
@@ -75,15 +75,14 @@ def meaning_scores(model: TextModel, train: Scored, test: Scored, *, pairs: int 
         fit.fit(features(vectors(model, known)), [score for *_, score in seen])
         measures["linear map"] = fit.predict(features(z))
     measures["words, no model"] = np.array([word_cosine(a, b) for a, b, _ in held])
-    if (table := getattr(model.network, "embedding", None)) is not None:
-        weight = table.weight.detach().float().cpu().numpy()
-        bags = np.stack([weight[row].mean(0) for row in asked.rows])
-        measures["embeddings, averaged"] = cosines(bags[::2], bags[1::2])
+    weight = model.network.embedding.weight.detach().float().cpu().numpy()
+    bags = np.stack([weight[row].mean(0) for row in asked.rows])
+    measures["embeddings, averaged"] = cosines(bags[::2], bags[1::2])
     result["measures"] = {name: correlations(values, gold) for name, values in measures.items()}
     return result
 
 
-def _encoded(model: TextModel, rows: Scored) -> tuple[Scored, Kept, int]:
+def _encoded(model: SentenceSpace, rows: Scored) -> tuple[Scored, Kept, int]:
     """The pairs that fit, their texts one after the other, and how many do not."""
     scores: dict[tuple[str, ...], list[float]] = {}
     for a, b, score in rows:

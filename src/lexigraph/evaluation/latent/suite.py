@@ -21,7 +21,9 @@ import numpy as np
 import torch
 
 from lexigraph import __version__
-from lexigraph.abilities.spaces import BLEND_BLUR, SAMPLE_BLUR
+from lexigraph.abilities.language import LanguageModel
+from lexigraph.abilities.spaces import BLEND_BLUR, SAMPLE_BLUR, SentenceSpace
+from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.latent import judge as judges
 from lexigraph.evaluation.latent.arithmetic import arithmetic
@@ -36,7 +38,6 @@ from lexigraph.latent.mixture import Mixture
 from lexigraph.registry import nearest
 from lexigraph.text.constructions import sentences as grammar_sentences
 from lexigraph.text.corpus import GRAMMAR, texts_of
-from lexigraph.textmodel import TextModel
 
 PARTS = (
     *("reconstruction", "arithmetic", "edit files", "interpolation", "mixture", "round trip", "similarity"),
@@ -105,7 +106,7 @@ def run(
     quick: smaller samples, about a quarter of an hour on two cores; `sizes` says each one.
     blur: of everything decoded from a sum or a sample; None: the model's own default.
     """
-    check(model, judge, parts)
+    model, judge = check(model, judge, parts)
     amounts = sizes or (QUICK if quick else Sizes())
     texts = ordered((text for text in test if text.strip()), seed)
     if not texts:
@@ -167,20 +168,22 @@ def run(
     return results
 
 
-def check(model: TextModel, judge: TextModel | None, parts: Sequence[str]) -> None:
+def check(
+    model: TextModel, judge: TextModel | None, parts: Sequence[str]
+) -> tuple[SentenceSpace, LanguageModel | None]:
     """Refuse what cannot be measured before anything is."""
-    if missing := {"encode", "decode"} - set(model.abilities):
-        raise UsageError(f"The latent suite is for models that encode and decode; this one cannot {min(missing)}.")
-    if judge is not None:
-        judges.check_judge(judge)
+    if not isinstance(model, SentenceSpace):
+        can = ", ".join(model.abilities)
+        raise UsageError(f"The latent suite is for models that encode and decode; this one can {can}.")
     for part in parts:
         if part not in PARTS:
             raise UsageError(f"The latent suite has no part {part!r}{nearest(part, PARTS)}")
+    return model, None if judge is None else judges.checked(judge)
 
 
 def signature(
-    model: TextModel,
-    judge: TextModel | None,
+    model: SentenceSpace,
+    judge: LanguageModel | None,
     texts: Sequence[str],
     sizes: Sizes,
     blur: float | None,
@@ -241,7 +244,7 @@ def _given(path: str | Path | None, what: str) -> str | Path:
 class Lazy:
     """The vectors of some texts, and the mixture to draw from: the run's own, or one fitted to these."""
 
-    def __init__(self, model: TextModel, texts: Sequence[str], seed: int) -> None:
+    def __init__(self, model: SentenceSpace, texts: Sequence[str], seed: int) -> None:
         self.model, self.texts, self.seed, self.origin = model, texts, seed, ""
         self.kept = fitting(model, texts)
         self._mixture: Mixture | None = None

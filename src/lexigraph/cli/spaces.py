@@ -5,14 +5,13 @@ Vectors travel as .npy files, pictures as PNG files that carry the model's finge
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lexigraph.cli_options import Beam, Device, RunArgument, Texts, load_model, read_texts, tell
+from lexigraph.cli.options import Beam, Device, Measure, RunArgument, Texts, load_model, read_texts, tell
 from lexigraph.errors import LexigraphError, UsageError
 
 Blur = Annotated[float | None, typer.Option(help="How far a vector may be from the sentence meant: 0, 0.5, 1 …")]
@@ -32,10 +31,13 @@ def encode(
     """The vector of each text, as a .npy file of shape (texts, numbers)."""
     import numpy as np
 
+    from lexigraph.run import replacing
+
     if out is None or out.suffix != ".npy":
         raise UsageError("Say where the vectors go: --out FILE.npy.")
     z = load_model(run, device).encode(list(read_texts(texts)), lossless=lossless, sized=sized, pooling=pooling)
-    _write(out, lambda file: np.save(file, z))
+    with replacing(out) as temporary, temporary.open("wb") as file:
+        np.save(file, z)
     print(out)
 
 
@@ -144,7 +146,7 @@ def neighbours(
     texts: Texts = None,
     among: Annotated[str, typer.Option(metavar="FILE", help="The sentences to look among, one a line.")] = "",
     k: Annotated[int, typer.Option("-k", min=1, help="So many for each text.")] = 5,
-    measure: Annotated[str, typer.Option(help="cosine or euclidean.")] = "cosine",
+    measure: Measure = "cosine",
     limit: Annotated[int, typer.Option(help="Look among the first so many.")] = 20_000,
     device: Device = "auto",
 ) -> None:
@@ -159,9 +161,6 @@ def neighbours(
     for row in model.neighbours(list(read_texts(texts)), fitting, k=k, measure=measure):
         for found in row:
             print(f"{found.similarity:.4f}\t{found.text}")
-
-
-VERBS: tuple[Callable[..., None], ...] = (encode, decode, pictures, read, blend, solve, sample, neighbours)
 
 
 def _print(found: list[Any], scores: bool) -> None:
@@ -186,10 +185,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise UsageError(f"--weights takes numbers, as 0.7,0.3, not {text!r}.") from None
-
-
-def _write(path: Path, save: Callable[[Any], None]) -> None:
-    from lexigraph.run import replacing
-
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        save(file)

@@ -7,11 +7,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from lexigraph import api
+from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError
 from lexigraph.latent.pictures import as_data_uri
 from lexigraph.run import Run, remove, replacing
-from lexigraph.textmodel import TextModel
 from lexigraph.views import report
 
 MODEL = "books"
@@ -39,7 +38,7 @@ def run(out: Path, model: str | Path = MODEL) -> Path:
         raise LexigraphError(f"{out} is not empty and holds no demo: choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    loaded = api.load(model, "cpu")
+    loaded = TextModel.load(model, "cpu")
     scores = Run.open(model).json("results.json")["scores"]
     held_out = next((scores[name] for name in ("test", "valid") if name in scores), None)
     sections = {
@@ -54,7 +53,7 @@ def run(out: Path, model: str | Path = MODEL) -> Path:
     seconds = time.monotonic() - begin
     lead = (
         f"A sentence becomes {loaded.network.latent} numbers, the numbers a picture of "
-        f"{loaded.network.config.side} × {loaded.network.config.side} dots, and the picture the sentence again. All "
+        f"{loaded.network.side} × {loaded.network.side} dots, and the picture the sentence again. All "
         f"of this took {seconds:.0f} seconds on this computer."
     )
     remove(page)

@@ -2,7 +2,7 @@
 
 import torch
 
-from lexigraph.training.checkpoint import GROUP, SCALE, compacted, expanded
+from lexigraph.weights import GROUP, SCALE, compacted, expanded
 
 
 def test_weights_in_8_bits_miss_by_half_a_step_of_their_group():

@@ -14,18 +14,21 @@ import typer
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+TrainingText = Annotated[str | None, typer.Option(help="Training text, or `grammar` for the built-in corpus.")]
 Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
-MaxNew = Annotated[int, typer.Option(min=1, help="At most so many new tokens.")]
 Beam = Annotated[int, typer.Option(min=1, help="Beam width.")]
-PromptTokens = Annotated[int, typer.Option(min=1, help="So many tokens are given, the rest is searched for.")]
+Measure = Annotated[str, typer.Option(help="cosine or euclidean.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Smaller samples.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
 Int8 = Annotated[bool, typer.Option("--int8", help="On a CPU: products in 8 bits, faster and a little less exact.")]
 
 
 def load_model(run: Path, device: str, int8: bool = False) -> Any:
-    from lexigraph import api
+    """The model in a run folder; of one in 8 bits, the user is told what that costs."""
+    from lexigraph.abilities.textmodel import TextModel
 
-    model = api.load(run, device, int8=int8)
+    model = TextModel.load(run, device, int8)
     if int8:
         unknown = f"In 8 bits. `lexigraph eval {run} --data FILE --int8` tells what that costs."
         tell(_cost_of_int8(run) or unknown)
@@ -65,11 +68,21 @@ def first_process() -> bool:
 
 
 def tell(sentence: str) -> None:
+    """A line for the person at the keyboard: on standard error, so that results can be piped."""
     print(sentence, file=sys.stderr)
 
 
 def say(text: str) -> None:
+    """A piece of a result, as soon as it is there."""
     print(text, end="", flush=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """A whole file or none."""
+    from lexigraph.run import replacing
+
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def print_json(value: Any) -> None:

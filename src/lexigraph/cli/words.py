@@ -10,10 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from lexigraph.cli_options import AsJson, print_json, print_table, tell
+from lexigraph.cli.options import (
+    AsJson,
+    Measure,
+    Quick,
+    Quiet,
+    TrainingText,
+    print_json,
+    print_table,
+    tell,
+    write_text,
+)
 from lexigraph.errors import LexigraphError, UsageError
-
-app = typer.Typer(name="words", help="Word vectors: train, ask, judge and draw them.", no_args_is_help=True)
 
 Vectors = Annotated[Path, typer.Argument(metavar="VECTORS", help="A .vec, .txt, .bin file or a Lexigraph folder.")]
 Count = Annotated[int, typer.Option("-k", "--count", min=1, help="So many answers.")]
@@ -22,12 +30,11 @@ Gold = Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds wo
 PairList = Annotated[list[str] | None, typer.Option("--pair", metavar="A:B", help="Two words; may be given again.")]
 
 
-@app.command()
 def train(
     recipe: Annotated[
         str, typer.Argument(metavar="[NAME]", help="skipgram, cbow, fasttext, glove …, or a .toml file.")
     ] = "skipgram",
-    data: Annotated[str | None, typer.Option(help="Training text, or `grammar` for the built-in corpus.")] = None,
+    data: TrainingText = None,
     out: Out = None,
     dim: Annotated[int | None, typer.Option(help="Numbers of a vector.")] = None,
     window: Annotated[int | None, typer.Option(help="Words on each side that count as context.")] = None,
@@ -41,7 +48,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after the last whole epoch of a broken training.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Learn word vectors from a text file: `lexigraph words train glove --data my.txt --out my.vec`.
 
@@ -66,12 +73,11 @@ def train(
     print(out)
 
 
-@app.command()
 def nearest(
     vectors: Vectors,
     words: Annotated[list[str], typer.Argument(help="Words to find neighbours of.")],
     count: Count = 10,
-    measure: Annotated[str, typer.Option(help="cosine or euclidean.")] = "cosine",
+    measure: Measure = "cosine",
 ) -> None:
     """The words that are nearest to each word."""
     wv = _load(vectors)
@@ -81,15 +87,11 @@ def nearest(
         print_table(("word", measure), [(other.word, f"{other.score:.4f}") for other in row])
 
 
-@app.command()
-def similarity(
-    vectors: Vectors, a: str, b: str, measure: Annotated[str, typer.Option(help="cosine or euclidean.")] = "cosine"
-) -> None:
+def similarity(vectors: Vectors, a: str, b: str, measure: Measure = "cosine") -> None:
     """How near two words are."""
     print(f"{_load(vectors).similarity(a, b, measure):.4f}")
 
 
-@app.command()
 def analogy(
     vectors: Vectors,
     a: Annotated[str, typer.Argument(help="A is to")],
@@ -103,24 +105,21 @@ def analogy(
     print_table(("word", "score"), [(other.word, f"{other.score:.4f}") for other in found])
 
 
-@app.command()
 def outlier(vectors: Vectors, words: Annotated[list[str], typer.Argument(help="At least three words.")]) -> None:
     """The word that does not belong to the others."""
     print(_load(vectors).outlier(words))
 
 
-@app.command("eval")
 def evaluate(
     vectors: Annotated[list[Path], typer.Argument(metavar="VECTORS...", help="One or several files or folders.")],
     gold: Gold = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller samples.")] = False,
+    quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge vectors: similarity, analogies, categories, outliers, and as input of classifiers and taggers."""
     from lexigraph.words import judging
 
-    if gold is None:
-        raise UsageError("Say where the test sets are: --gold FOLDER, one that holds word-vectors-eval, bats …")
+    gold = _test_sets(gold)
     for path in vectors:
         results = judging.evaluate(_load(path), gold, quick=quick, tell=tell)
         if as_json:
@@ -131,7 +130,6 @@ def evaluate(
         print_table(*judging.table(results))
 
 
-@app.command()
 def curve(
     recipe: Annotated[str, typer.Argument(metavar="[NAME]", help="skipgram, cbow, glove …, or a .toml file.")],
     over: Annotated[str, typer.Option(metavar="KEY=A,B,…", help="What varies: dim=50,100, megabytes=1,10 …")],
@@ -147,8 +145,7 @@ def curve(
     from lexigraph.words import judging
     from lexigraph.words import recipe as recipes
 
-    if gold is None:
-        raise UsageError("Say where the test sets are: --gold FOLDER, one that holds word-vectors-eval, bats …")
+    gold = _test_sets(gold)
     if out:
         _free(out)
     key, _, listed = over.partition("=")
@@ -172,7 +169,6 @@ def curve(
 
 def _curve_page(out: Path, recipe: str, rows: list[dict[str, Any]], cells: list[tuple[str, ...]]) -> None:
     """The rows as a page: curves, and the table below."""
-    from lexigraph.run import replacing
     from lexigraph.views import report
 
     key = next(iter(rows[0]))
@@ -182,12 +178,10 @@ def _curve_page(out: Path, recipe: str, rows: list[dict[str, Any]], cells: list[
     curves = {name: [(x, row[name]) for x, row in zip(along, rows, strict=True)] for name in judged}
     drawn = report.curve(curves, key, "Spearman's ρ, share right")
     page = report.page(f"{recipe} over {key}", "", {"Curves": drawn, "Table": report.table(tuple(rows[0]), cells)})
-    with replacing(out) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_text(out, page)
     tell(f"The page: {out}")
 
 
-@app.command("map")
 def draw(
     vectors: Vectors,
     words: Annotated[list[str] | None, typer.Argument(help="Words to draw; none: the 300 most frequent.")] = None,
@@ -200,7 +194,6 @@ def draw(
     print(_load(vectors).map(words or None, out, method, pairs=_pairs(pair), seed=seed))
 
 
-@app.command()
 def debias(
     vectors: Vectors,
     pair: PairList = None,
@@ -228,7 +221,6 @@ def debias(
     tell(f"Saved as {out}.")
 
 
-@app.command()
 def senses(
     vectors: Vectors,
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Words that may mean several things.")],
@@ -247,7 +239,6 @@ def senses(
     print_table(("word", "weight", "near the topic"), [(word, f"{w:.2f}", ", ".join(near)) for word, w, near in rows])
 
 
-@app.command()
 def search(
     vectors: Vectors,
     query: Annotated[str, typer.Argument(help="What to look for.")],
@@ -263,7 +254,6 @@ def search(
     print_table(("line", "cosine", "text"), [(str(hit.document + 1), f"{hit.score:.4f}", hit.text) for hit in hits])
 
 
-@app.command()
 def align(
     source: Annotated[Path, typer.Argument(help="Vectors of one language.")],
     target: Annotated[Path, typer.Argument(help="Vectors of the other.")],
@@ -292,6 +282,13 @@ def align(
              + ", ".join(f"{share:.1%} right among {k}" for k, share in found.items()))  # fmt: skip
     for word in words or []:
         print_table((word, "score"), [(n.word, f"{n.score:.4f}") for n in turned.translate(word, count, method)])
+
+
+def _test_sets(gold: Path | None) -> Path:
+    """Where the test sets are, if that was given."""
+    if gold is None:
+        raise UsageError("Say where the test sets are: --gold FOLDER, one that holds word-vectors-eval, bats …")
+    return gold
 
 
 def _free(out: Path | None) -> Path:

@@ -1,0 +1,154 @@
+"""The verbs of trained models: info, eval, demo."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lexigraph.cli.options import (
+    AsJson,
+    Device,
+    Quick,
+    RunArgument,
+    load_model,
+    print_json,
+    print_table,
+    tell,
+    write_text,
+)
+from lexigraph.errors import LexigraphError, UsageError
+
+
+def info(run: RunArgument, as_json: AsJson = False) -> None:
+    """What a run folder holds: system, size, settings, scores."""
+    from lexigraph.run import Run
+
+    opened = Run.open(run)
+    facts: dict[str, Any] = dict(opened.config())
+    facts["finished"] = opened.finished
+    if opened.finished:
+        facts["results"] = opened.json("results.json")
+    if as_json:
+        print_json(facts | {"recipe": opened.recipe().flat()})
+        return
+    rows = [(key, str(value)) for key, value in facts.items() if key != "results" and value not in ("", {})]
+    for split, scores in facts.get("results", {}).get("scores", {}).items():
+        rows += [(f"{split} {name}", "  ".join(_metric(value))) for name, value in _metrics(scores)]
+    print_table(("", ""), rows)
+
+
+def evaluate(
+    run: RunArgument,
+    data: Annotated[str, typer.Option(help="The text to score.")],
+    device: Device = "auto",
+    as_json: AsJson = False,
+    suite: Annotated[str, typer.Option(help="`latent`: all that a model of sentence vectors can be asked.")] = "",
+    judge: Annotated[Path | None, typer.Option(metavar="RUN", help="A language model of other text.")] = None,
+    int8: Annotated[bool, typer.Option("--int8", help="Also in 8 bits, side by side.")] = False,
+    train: Annotated[str | None, typer.Option(help="The training text: for n-grams of it, or copies.")] = None,
+    domain: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="Text of another domain.")] = None,
+    edits: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Pairs: sentence-edits, styleptb.")] = None,
+    similarity: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds sts-b and sick.")] = None,
+    quick: Quick = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Where a suite goes.")] = None,
+) -> None:
+    """Score a model on a file; scores and their signature go to results.json.
+
+    With --suite latent, the whole latent suite instead: tables here, JSON and a page beside the run or at --out.
+    """
+    if suite not in ("", "latent"):
+        raise UsageError(f"There is no suite {suite!r}. Choose: latent.")
+    given: dict[str, Any] = {"judge": judge, "domain": domain, "edits": edits,
+                             "similarity": similarity, "quick": quick, "out": out}  # fmt: skip
+    if not suite and any(given.values()):
+        raise UsageError(f"--{next(name for name in given if given[name])} belongs to a suite: add --suite latent.")
+    if suite and int8:
+        raise UsageError("--int8 is not for suites: leave out one of them.")
+    if suite:
+        _latent(run, data, device, as_json, train=train, **given)
+        return
+    from lexigraph import api
+
+    scores = api.evaluate(run, data, train=train, device=device, int8=int8)
+    if as_json:
+        print_json(scores)
+    else:
+        _print_scores(scores)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("demo"),
+    model: Annotated[str, typer.Option(help="A bundled model or a run that draws pictures.")] = "books",
+) -> None:
+    """See the flagship work: sentences as pictures, blended, added and sampled; writes an HTML page."""
+    from lexigraph.views import demonstration
+
+    print(f"\nThe page with pictures: {demonstration.run(out, model)}")
+
+
+def _print_scores(scores: dict[str, Any]) -> None:
+    """A table of metrics with their baselines beside them; what limits their meaning, and the signature."""
+    rounded = {name: value["value"] for name, value in _metrics(scores["int8"])} if "int8" in scores else None
+    counted = {"in 8 bits": rounded, "n-grams": scores.get("ngram_baseline"),
+               "token frequencies alone": scores.get("unigram_baseline", {})}  # fmt: skip
+    baselines = {name: values for name, values in counted.items() if values is not None}
+    rows = [(name, *_metric(value), *(f"{each[name]:.4f}" if name in each else "" for each in baselines.values()))
+            for name, value in _metrics(scores)]  # fmt: skip
+    print_table(("metric", "value", "95 % interval", *baselines), rows)
+    if scores.get("unknown"):
+        tell(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
+    if scores.get("bits_per_byte_refused"):
+        tell(f"! No bits per byte: {scores['bits_per_byte_refused']}.")
+    if scores.get("too_long"):
+        tell(f"! {scores['too_long']:,} texts are too long for the model and are in none of these scores.")
+    tell(scores["signature"])
+
+
+def _latent(
+    run: Path, data: str, device: str, as_json: bool, judge: Path | None, domain: list[str] | None, out: Path | None,
+    **given: Any,
+) -> None:  # fmt: skip
+    """The latent suite of a run: told on the way, printed, and saved as JSON and as a page."""
+    from lexigraph.evaluation.latent import suite, tables
+    from lexigraph.run import Run
+    from lexigraph.views import report
+
+    model = load_model(run, device)
+    if out is None and Run(model.path).bundled:
+        raise UsageError("A bundled model's folder is not written to: say where the suite goes with --out FILE.json.")
+    file = out or Path(model.path) / "latent.json"
+    if not os.access(file.parent, os.W_OK):
+        raise LexigraphError(
+            f"{file.parent} is no folder that can be written to: say where the suite goes with --out."
+        )
+    results = suite.run(model, test=suite.test_sentences(data), domains=suite.read_domains(domain or []),
+                        judge=load_model(judge, device) if judge else None, tell=tell, **given)  # fmt: skip
+    found = tables.tables(results)
+    sections: dict[str, str] = {}
+    for table in found:
+        sections[table.title] = sections.get(table.title, "") + report.table(table.columns, table.rows)
+    page = report.page("The latent suite", f"{run}, on {data}.", sections)
+    write_text(file, json.dumps(results, indent=1, ensure_ascii=False))
+    write_text(file.with_suffix(".html"), page)
+    if as_json:
+        print_json(results)
+        return
+    for table in found:
+        print(f"\n{table.title}")
+        print_table(table.columns, table.rows)
+    tell(f"Saved as {file} and {file.with_suffix('.html')}.")
+
+
+def _metrics(scores: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((name, value) for name, value in scores.items() if isinstance(value, dict) and "value" in value)
+
+
+def _metric(value: dict[str, Any]) -> tuple[str, str]:
+    """A value and its interval, where there were texts enough for one."""
+    interval = "[{:.4f}, {:.4f}]".format(*value["interval"]) if value["interval"] else ""
+    return f"{value['value']:.4f}", interval

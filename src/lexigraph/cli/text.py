@@ -1,0 +1,99 @@
+"""The verbs of text and of files: check, tokenize, convert."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lexigraph.cli.options import AsJson, Texts, print_json, print_table, read_texts, tell
+from lexigraph.errors import LexigraphError, UsageError
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A text, JSON lines, TSV or CoNLL file.")],
+    valid: Annotated[str | None, typer.Option(help="A validation file, to look for leakage.")] = None,
+    test: Annotated[str | None, typer.Option(help="A test file, likewise.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a text file holds, before anyone trains on it."""
+    from lexigraph.text.check import check as look
+    from lexigraph.text.corpus import find
+
+    files = {name: find(path) for name, path in {"train": file, "valid": valid, "test": test}.items() if path}
+    report = look(files)
+    if as_json:
+        print_json(report.to_dict())
+        return
+    print_table(("", ""), report.rows())
+    for warning in report.warnings:
+        tell(f"! {warning}")
+
+
+def tokenize(
+    model: Annotated[
+        Path, typer.Argument(metavar="RUN|FILE", help="A run, or a text file to train on with --train.")
+    ],
+    texts: Texts = None,
+    kind: Annotated[str | None, typer.Option("--train", help="Train this kind: char, word, bpe, wordpiece …")] = None,
+    size: Annotated[int, typer.Option(help="Entries of a new vocabulary.")] = 8000,
+    out: Annotated[Path | None, typer.Option(help="Where a new tokenizer.json goes.")] = None,
+    ids: Annotated[bool, typer.Option("--ids", help="Print ids instead of pieces.")] = False,
+    source: Annotated[bool, typer.Option("--source", help="As a translator reads it, not as it writes it.")] = False,
+) -> None:
+    """Show how text is cut into tokens; or, with --train KIND --out FILE, train a tokenizer."""
+    from lexigraph.text.tokenizer import Tokenizer
+
+    two = (model / "source-tokenizer.json").exists()
+    if source and not two:
+        raise UsageError(f"--source is for a run with a tokenizer for each side, which {model} is not: leave it out.")
+    if kind:
+        _train_tokenizer(model, kind, size, out)
+        return
+    if two:
+        tell("The tokenizer of the sources." if source else "The tokenizer of the targets; --source: of the sources.")
+    tokenizer = Tokenizer.load(model / "source-tokenizer.json" if source else model)
+    for text in read_texts(texts):
+        row = tokenizer.encode(text)
+        print(*(row if ids else tokenizer.tokens(row)))
+
+
+def _train_tokenizer(file: Path, kind: str, size: int, out: Path | None) -> None:
+    from lexigraph.text.corpus import texts_of
+    from lexigraph.text.tokenizer import Tokenizer
+
+    if out is None:
+        raise UsageError("Say where the tokenizer goes: --out FILE.")
+    if out.exists():
+        raise LexigraphError(f"{out} exists already: choose another --out.")
+    tokenizer = Tokenizer.train(texts_of(str(file)), kind=kind, size=size)
+    tokenizer.save(out)
+    tell(f"{len(tokenizer):,} entries.")
+    print(out)
+
+
+def convert(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="Word vectors (.vec, .txt, .bin, folder), a run, a Hugging Face folder."),
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Of word vectors, the format follows from the name.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many words.")] = None,
+) -> None:
+    """Word vectors from one file format to another; a Hugging Face folder to a run, and a run to such a folder."""
+    from lexigraph.run import bundled
+
+    if target.exists():
+        raise LexigraphError(f"{target} exists already: choose another name.")
+    if (source.is_dir() and not (source / "meta.json").exists()) or str(source) in bundled():
+        from lexigraph.exchange import folder
+
+        if limit:
+            raise UsageError("--limit is for word vectors: leave it out.")
+        folder.convert(source, target)
+    else:
+        from lexigraph.words.vectors import WordVectors
+
+        WordVectors.load(source, limit=limit).save(target)
+    print(target)

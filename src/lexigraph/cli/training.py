@@ -1,0 +1,88 @@
+"""The verbs of training: train, recipes, compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lexigraph.cli.options import AsJson, Quiet, TrainingText, first_process, print_json, print_table, tell
+from lexigraph.errors import UsageError
+
+
+def train(
+    recipe: Annotated[str | None, typer.Argument(metavar="NAME", help="A recipe's name or .toml file.")] = None,
+    data: TrainingText = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
+    valid: Annotated[str | None, typer.Option(help="Validation text; else part of --data.")] = None,
+    test: Annotated[str | None, typer.Option(help="Test text; else part of --data.")] = None,
+    start: Annotated[Path | None, typer.Option("--from", help="Fine-tune this run.")] = None,
+    change: Annotated[list[str] | None, typer.Option("--set", help="Change a recipe key: train.steps=500.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    prepare: Annotated[bool, typer.Option("--prepare", help="Stop before step 1; --resume trains it.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a recipe on a text file: raw text in, model out."""
+    if out is None:
+        raise UsageError("Say where the run folder goes: --out DIR.")
+    from lexigraph import api
+    from lexigraph import recipe as recipes
+
+    common: dict[str, Any] = {
+        "valid": valid,
+        "test": test,
+        "start": start,
+        "set": recipes.settings(change or []),
+        "quiet": quiet,
+    }
+    if prepare and recipe:
+        api.prepare(recipe, data, out, **common)
+    else:
+        api.train(recipe, data, out, resume=resume, **common)
+    if first_process():
+        print(out)
+
+
+def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None) -> None:
+    """Every recipe: what it is and what it can do; with NAME, the whole commented file."""
+    from lexigraph import recipe as recipes
+    from lexigraph.registry import system
+    from lexigraph.words import recipe as word_recipes
+
+    if name:
+        print((word_recipes if name in word_recipes.names() else recipes).source(name).text, end="")
+        return
+    rows = []
+    for each in recipes.names():
+        tables = recipes.source(each).tables
+        rows.append((each, tables["about"], " ".join(system(tables["system"]).abilities), _goal(tables)))
+    for each in word_recipes.names():
+        tables = word_recipes.source(each).tables
+        rows.append((each, tables["about"], "words train", _goal(tables)))
+    print_table(("recipe", "what it is", "what it can do", "expected score"), rows)
+
+
+def _goal(tables: dict[str, Any]) -> str:
+    goal = tables.get("expected", {})
+    return f"{goal['metric']} {goal['value']:g} ± {goal['tolerance']:g}, {goal['data']}" if goal else ""
+
+
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Recipes, of networks or word vectors.")],
+    data: Annotated[str, typer.Option(help="The text that all of them are trained on.")],
+    out: Annotated[Path, typer.Option(help="The folder for what is trained and compare.json.")],
+    gold: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What word vectors are judged by.")] = None,
+    change: Annotated[list[str] | None, typer.Option("--set", help="Change a key of all recipes.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train several recipes on the same text and show their scores in one table."""
+    from lexigraph import comparison
+    from lexigraph import recipe as recipes
+
+    rows = comparison.compare(names, data, out, gold=gold, set=recipes.settings(change or []), tell=tell)
+    if as_json:
+        print_json(rows)
+        return
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    print_table(tuple(columns), [tuple(comparison.cell(row.get(key, "")) for key in columns) for row in rows])

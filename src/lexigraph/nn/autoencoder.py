@@ -1,0 +1,110 @@
+"""What autoencoders have in common: a sentence becomes a vector z, and z the sentence again.
+
+A sentence is encoded as w_1 … w_n <eos> and decoded from <eos> w_1 … w_{n-1} on; the decoder sees z and nothing else
+of the sentence.
+
+Shapes: B batch, T time, V vocabulary, k entries of z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.network import Beginning, Decoder, Outputs, Seeds, unpadded
+from lexigraph.objectives.next_token import IGNORE
+from lexigraph.objectives.terms import Batch, Carry
+from lexigraph.text.columns import MAIN, Column, Columns, Traits
+
+if TYPE_CHECKING:
+    from lexigraph.recipe import Recipe
+
+
+@runtime_checkable
+class Settings(Protocol):
+    """The keys of an objective that are read here."""
+
+    @property
+    def label_smoothing(self) -> float: ...
+    @property
+    def variational(self) -> bool: ...
+    @property
+    def anneal(self) -> int: ...
+
+
+class Autoencoder(Decoder):
+    """A network with a space of sentences."""
+
+    latent: int  # k
+    pad: int
+    objective: Any
+    embedding: nn.Embedding  # of encoder, decoder and output alike
+    draws = False  # whether z becomes a picture on its way to the decoder,
+    side = 0  # of so many dots in height and width
+    noise_level = 0.0  # the most noise on z that its decoder was trained with
+
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        return {"text": Column("tokens")}
+
+    def encode(
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], sized: bool = False
+    ) -> Float[Tensor, "B k"]:
+        """The vectors of sentences w_1 … w_n <eos>, padded on the right; if `sized`, with their own lengths."""
+        raise NotImplementedError
+
+    def posterior(
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B k"], Float[Tensor, "B k"]]:
+        """Mean and log variance of z, of a variational one."""
+        raise NotImplementedError
+
+    def logits(self, z: Float[Tensor, "B k"], ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """Logits of the tokens after each of <eos> w_1 … w_n, given vectors."""
+        raise NotImplementedError
+
+    def draw(self, z: Float[Tensor, "B k"]) -> Float[Tensor, "B 3 side side"]:
+        """The pictures of vectors, in [-1, 1]."""
+        raise LexigraphError("This model draws no pictures.")
+
+    def logits_of_picture(
+        self, picture: Float[Tensor, "B 3 side side"], ids: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T V"]:
+        """As `logits`, given pictures."""
+        raise LexigraphError("This model reads no pictures.")
+
+    def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
+        lengths = (batch["targets"] != IGNORE).sum(1)
+        z = self.encode(batch["targets"].clamp(min=0), lengths)
+        return {"z": list(z), "text": unpadded(self.logits(z, batch["inputs"]), batch)}
+
+    def beginning(self, batch: Batch, given: Sequence[int]) -> Beginning:
+        """The vectors of the sentences; each is written from its first token on."""
+        z = self.encode(batch["targets"].clamp(min=0), (batch["targets"] != IGNORE).sum(1))
+        return Beginning({"z": z}, [1] * len(given))
+
+
+def sentence_traits(
+    context: int, objective: Settings, *, terms: tuple[str, ...] = (), compile_regions: tuple[type, ...] = ()
+) -> Traits:
+    """A sentence is read whole or not at all. Until the KL of a variational one has its full weight, no weights are
+    the best."""
+    variational = ("kl",) if objective.variational else ()
+    return Traits(
+        context=context,
+        reads_whole=True,
+        terms=("loss", *variational, *terms),
+        settled=objective.anneal if objective.variational else 0,
+        compile_regions=compile_regions,
+    )
+
+
+def chance_tensors(seeds: Seeds | None, step: int | None) -> dict[str, Tensor]:
+    """What noise in training depends on, as tensors, so that a recorded pass may be replayed with others."""
+    given = {"seeds": None if seeds is None else seeds[MAIN], "step": step}
+    return {name: torch.as_tensor(value) for name, value in given.items() if value is not None}

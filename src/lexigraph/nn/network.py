@@ -1,0 +1,203 @@
+"""What a network is to the rest of the house: it declares its columns and traits, and answers the same few questions.
+
+    columns(recipe)                      what its examples hold
+    prepare(examples, seeds, step)       rows of token ids and the like → a batch of tensors, corrupted as it learns
+    loss(batch, carry)                   → terms (objectives/terms.py), and what the next window starts from
+    outputs(batch, carry)                → for every row what it computes, without padding and without chance
+
+and, by its kind, those of a decoder (one token after another, for search), of an autoencoder (a vector for a text,
+and back), of a mask filler (all gaps at once), of a reader (states that another network builds on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from lexigraph.nn.stepper import Step
+from lexigraph.objectives.hidden import Frame
+from lexigraph.objectives.next_token import IGNORE, Padded, shifted
+from lexigraph.objectives.terms import Batch, Carry, Terms
+from lexigraph.registry import system
+from lexigraph.text.columns import Column, Columns, Traits
+from lexigraph.text.tables import Row
+from lexigraph.text.vocabularies import Vocabularies
+
+if TYPE_CHECKING:
+    from lexigraph.recipe import Recipe
+
+Examples = Mapping[str, Sequence[Row] | Padded]  # rows by column: ragged on the host, or padded on the device
+Seeds = Mapping[str, Int[np.ndarray, " rows"]]  # by table, one for each row: what chance depends on
+Outputs = dict[str, list[Tensor]]
+Answer = TypeVar("Answer")
+
+
+class Network(nn.Module):
+    """A system's network. Its class is called with its config, its objective and its vocabularies."""
+
+    traits: Traits
+
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        """What an example of this system holds."""
+        raise NotImplementedError
+
+    def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
+        """A batch. With seeds, in training, chance follows from them; without, from what the examples say."""
+        raise NotImplementedError
+
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        """The terms of the loss, and the carry of a stateful network."""
+        raise NotImplementedError
+
+    def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
+        """What it computes for each row: what must not depend on the rows beside it."""
+        raise NotImplementedError
+
+    def remark(self, examples: Examples) -> str:
+        """What a user should know before training on such examples; nothing, mostly."""
+        return ""
+
+
+class Beginning(NamedTuple):
+    """What a search starts from, and how many of each row's inputs it has taken in by then."""
+
+    tensors: dict[str, Tensor]
+    given: list[int]
+
+
+class Decoder(Network):
+    """A network that writes one token after another (nn/stepper.py)."""
+
+    written = "text"  # which of its outputs stepping gives
+
+    def beginning(self, batch: Batch, given: Sequence[int]) -> Beginning:
+        """A beginning from a batch; `given`: as many of each row's inputs, where it can start from so many."""
+        raise NotImplementedError
+
+    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
+        raise NotImplementedError
+
+    def step(self, state: Any, tokens: Int[Tensor, " rows"], attention: bool = False) -> Step:
+        """One token more in every row; the state is what this decoder's last step left."""
+        raise NotImplementedError
+
+
+class LanguageNetwork(Decoder):
+    """A decoder that goes on with a text: <eos> w_1 … w_n, each token predicted from those before it."""
+
+    pad: int
+
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        return {"text": Column("tokens")}
+
+    def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
+        """Inputs and targets from token sequences, boundaries included."""
+        return shifted(sequences(examples["text"]), self.pad)
+
+    def prepare_in_order(self, examples: Examples) -> Batch:
+        """A batch in which every token but the first is predicted from those before it: what a text is scored by."""
+        return self.prepare(examples)
+
+    def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
+        return {"text": unpadded(self(batch["inputs"]), batch)}
+
+    def beginning(self, batch: Batch, given: Sequence[int]) -> Beginning:
+        """Prompts of so many tokens."""
+        lengths = torch.tensor(given, device=batch["inputs"].device)
+        return Beginning({"ids": batch["inputs"][:, : max(given)], "lengths": lengths}, list(given))
+
+
+class MaskFiller(Network):
+    """A network that predicts tokens at any positions from all the others."""
+
+    frame: Frame  # the special tokens around a text, and in its gaps
+    config: Any  # with `dim`, the width of a token's vector
+    special = 0  # ids below are never masked
+
+    def hidden(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T d"]:
+        """A vector for every token."""
+        raise NotImplementedError
+
+    def masked_logits(
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None, positions: Int[Tensor, "B K"]
+    ) -> Float[Tensor, "B K V"]:
+        """Logits of the tokens at some positions."""
+        raise NotImplementedError
+
+    def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B K V"]:
+        """Logits where a batch has its targets."""
+        raise NotImplementedError
+
+
+class Detector(MaskFiller):
+    """One that puts tokens of its own in the place of masked ones, and finds them."""
+
+    def replace(self, batch: Batch) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
+        """The text with some tokens replaced, and 1 where they are."""
+        raise NotImplementedError
+
+
+class FillingLanguageNetwork(LanguageNetwork, MaskFiller):
+    """One that goes on with a text and fills its gaps."""
+
+
+class States(NamedTuple):
+    """What a reader makes of a batch: the output of every layer, the embeddings first, and where there is text."""
+
+    layers: list[Float[Tensor, "B T d"]]
+    inside: Bool[Tensor, "B T"]
+
+
+class Reader(Network):
+    """A network that can be a part of another one."""
+
+    width: int
+
+    def read_states(self, batch: Batch) -> States:
+        raise NotImplementedError
+
+
+class Predictor(Network, Generic[Answer]):
+    """A network that answers at once: tags, a class, a span, a tree."""
+
+    def predict(self, batch: Batch, carry: Carry | None = None) -> list[Answer]:
+        """One answer for each row."""
+        raise NotImplementedError
+
+    def merge(self, windows: Sequence[Answer]) -> Answer:
+        """The answer for an example from those for its windows."""
+        raise NotImplementedError
+
+
+def ragged(rows: Sequence[Row] | Padded) -> Sequence[np.ndarray]:
+    """Rows on the host, for a network whose traits ask for them there."""
+    assert not isinstance(rows, Padded)
+    return cast(Sequence[np.ndarray], rows)
+
+
+def sequences(rows: Sequence[Row] | Padded) -> Sequence[np.ndarray] | Padded:
+    """Rows of tokens, not kept word by word."""
+    return rows if isinstance(rows, Padded) else ragged(rows)
+
+
+def unpadded(values: Float[Tensor, "B T *d"], batch: Batch) -> list[Float[Tensor, _ * d]]:
+    """The values of each row up to its last target."""
+    lengths = (batch["targets"] != IGNORE).sum(1).tolist()
+    return [row[:length] for row, length in zip(values, lengths, strict=True)]
+
+
+def columns_of(recipe: Recipe) -> Columns:
+    """What an example of a recipe's system holds."""
+    return system(recipe.system).network_class().columns(recipe)
+
+
+def build(recipe: Recipe, vocabularies: Vocabularies) -> Network:
+    """The untrained network of a recipe."""
+    return system(recipe.system).network_class()(recipe.model, recipe.objective, vocabularies)

@@ -1,0 +1,140 @@
+"""Everything before the first step: vocabularies are learned, text is encoded, and a rehearsal meets wrong settings.
+
+A run folder appears only when all of that is done, and whole.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lexigraph import __version__
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.nn.network import Network, build, columns_of
+from lexigraph.recipe import Recipe
+from lexigraph.registry import nearest, system
+from lexigraph.run import FORMAT, Run, replacing
+from lexigraph.text import corpus
+from lexigraph.text.batches import first_rows
+from lexigraph.text.columns import MAIN, tables_of
+from lexigraph.text.planning import training_plan
+from lexigraph.text.storing import write_tables
+from lexigraph.text.tables import Table
+from lexigraph.text.tables import tables as read_tables
+from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.training.loop import seed_everything
+from lexigraph.training.progress import Reporter
+from lexigraph.training.resident import fetcher
+from lexigraph.training.schedules import optimizer
+from lexigraph.weights import load_weights
+
+TABLES = "tables"  # the folder of the encoded text, until the run is finished
+UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text or, of pairs, its targets: the baseline
+START = "start.safetensors"  # the weights that fine-tuning starts from
+
+
+def prepared(folder: Path, recipe: Recipe, start: str | Path | None, reporter: Reporter) -> Network:
+    """Everything before step 0, in a folder that appears only when it is complete; and the network, as it is born."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "holds a run already" if (folder / "config.json").exists() else "exists and is not empty"
+        raise LexigraphError(f"{folder} {what}: choose another --out, or --resume to go on with it.")
+    with _parents(folder), replacing(folder) as temporary:
+        temporary.mkdir()
+        run = Run(temporary)
+        known = None if start is None else Vocabularies.load(Run.open(start), columns_of(recipe))
+        vocabularies = _write_tables(recipe, known, temporary, reporter)
+        tables = tables_in(temporary, recipe)
+        np.save(temporary / UNIGRAMS, task_of(recipe).frequencies(tables["train"][MAIN]))
+        network = born(recipe, vocabularies)
+        if start is not None:
+            load_weights(network, Run.open(start).path / "model.safetensors")
+            shutil.copy(Run.open(start).path / "model.safetensors", temporary / START)
+        _rehearse(network, tables, recipe, reporter)
+        run.write("recipe.toml", recipe.toml())
+        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": str(start or "")}
+        run.write("config.json", config | {"abilities": list(system(recipe.system).abilities)})
+    return network
+
+
+def _write_tables(recipe: Recipe, known: Vocabularies | None, folder: Path, reporter: Reporter) -> Vocabularies:
+    """Encode all that the recipe names, by the vocabularies known or learned from it."""
+    if known is None:
+        each = " for each side" if recipe.tokenizer.separate else ""
+        reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer{each}.")
+    vocabularies = known or Vocabularies({})
+    sources = []
+    for name, columns in tables_of(columns_of(recipe)).items():
+        if name and name not in recipe.tables:
+            raise UsageError(f"This {recipe.system} model learns from a further table: add a section [data.{name}].")
+        data = recipe.tables[name] if name else recipe.data
+        tidy = corpus.make_cleaner(data, columns)
+        vocabularies = corpus.learn_vocabularies(recipe, data, columns, tidy, vocabularies)
+        sources.append((name, columns, data, tidy))
+    vocabularies.save(folder)
+    for name, columns, data, tidy in sources:
+        found = corpus.examples(data, columns, tidy)
+        write_tables(found, columns, vocabularies, folder / TABLES, table=name, report=reporter.count)
+    return vocabularies
+
+
+def tables_in(folder: Path, recipe: Recipe) -> dict[str, dict[str, Table]]:
+    """The tables in a run folder: by split, then by name."""
+    found: dict[str, dict[str, Table]] = {}
+    for name, columns in tables_of(columns_of(recipe)).items():
+        for split, table in read_tables(folder / TABLES, columns, name).items():
+            found.setdefault(split, {})[name] = table
+    return found
+
+
+def born(recipe: Recipe, vocabularies: Vocabularies) -> Network:
+    """The network with its first weights, the same in every process."""
+    seed_everything(recipe.train.seed, 0, recipe.train.deterministic)
+    return build(recipe, vocabularies)
+
+
+def task_of(recipe: Recipe) -> Any:
+    """How the recipe's system is measured: METRICS, frequencies, validate, scores, headline."""
+    return system(recipe.system).task_module()
+
+
+def _rehearse(network: Network, tables: dict[str, dict[str, Table]], recipe: Recipe, reporter: Reporter) -> None:
+    """Meet now, before there is a run folder, what a wrong setting would do at the first step or validation."""
+    traits, train = network.traits, tables["train"]
+    plan = training_plan(train, traits, recipe)
+    first = fetcher(train, traits, torch.device("cpu"))({name: rows[:1] for name, rows in plan.batch(0).items()}, {})
+    optimizer(network, recipe.train, fused=False)
+    with torch.no_grad():
+        network.eval()
+        network.loss(network.prepare(first))
+        network.train()
+    if remark := network.remark(train[MAIN].fetch(first_rows(plan, 1000), traits)):
+        reporter.say(remark)
+    if recipe.data.unit == "line" and "valid" in tables and not len(tables["valid"][MAIN].cut(traits)[0]):
+        raise LexigraphError(f"No sentence of the validation text fits into the model's {traits.context} tokens.")
+    if "valid" not in tables and recipe.train.patience:
+        raise UsageError("train.patience needs a validation text: give --valid, or a share of data.split.")
+    metrics = task_of(recipe).METRICS
+    if recipe.train.metric not in metrics:
+        raise UsageError(f"train.metric = {recipe.train.metric!r} is not measured{nearest('', metrics)}")
+
+
+@contextmanager
+def _parents(folder: Path) -> Iterator[None]:
+    """Make the folders above `folder`; those that were not there go again if the block fails."""
+    made = [parent for parent in folder.parents if not parent.exists()]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException as error:
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()
+        if isinstance(error, OSError):
+            raise LexigraphError(f"The run folder {folder} cannot be made: {error}.") from None
+        raise

@@ -1,0 +1,73 @@
+"""What a system declares about its data, so that nothing else in the house needs to know the system.
+
+A network names the columns of its examples (`Column`) and how it reads them (`Traits`). Files are read, split,
+cleaned, stored, cut, planned, padded and measured by these declarations alone.
+
+    {"text": Column("tokens")}                                              a language model
+    {"source": Column("tokens"), "target": Column("tokens")}                a translator
+    {"words": Column("tokens", by_word=True), "tags": Column("tags", vocabulary="tags", aligned="words")}   a tagger
+
+Examples of one training may come from several tables: `[data]`, and further ones named `[data.NAME]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["tokens", "raw", "tags", "heads", "class", "number", "vectors", "spans", "image"]
+
+MAIN = ""  # the name of the table that the recipe's own [data] section describes
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an example."""
+
+    kind: Kind
+    vocabulary: str = "text"  # a Tokenizer, Labels or Numbers by its name; columns of the same name share it
+    field: str = ""  # the record's field; "": the column's own name. Several columns may read one field
+    by_word: bool = False  # tokens: kept word by word, each cut by itself
+    aligned: str = ""  # tags, heads, spans: counted in words of that column
+    at: Literal["", "before", "after", "random"] = ""  # of a neighbour in the document; of any other example
+    table: str = MAIN  # the table that it belongs to
+    lead: str = ""  # the field that names a special token to put in front: a direction, a task
+    optional: bool = False  # absent when a trained model is used: labels, targets
+
+    def field_of(self, name: str) -> str:
+        """The field that this column, named `name`, is read from."""
+        return self.field or name
+
+    @property
+    def sequence(self) -> bool:
+        """Whether its values have a length of their own."""
+        return self.kind in ("tokens", "raw", "tags", "heads", "vectors", "spans")
+
+
+Columns = Mapping[str, Column]
+
+
+def tables_of(columns: Columns) -> dict[str, dict[str, Column]]:
+    """The columns of each table, the main one first."""
+    names = dict.fromkeys([MAIN, *(column.table for column in columns.values())])
+    found = {table: {name: c for name, c in columns.items() if c.table == table} for table in names}
+    return {table: own for table, own in found.items() if own}
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How a network reads its examples."""
+
+    context: int = 0  # the most tokens of a row, without the boundary before it; 0: no limit
+    windowed: str = "text"  # the column that is cut if it is too long, or read as a stream; others are repeated
+    overlap: int = 0  # tokens that a window of a long example shares with the one before it
+    reads_whole: bool = False  # an example that is too long is left out and counted, not cut
+    causal: str = ""  # the column whose later tokens the outputs may not see
+    stateful: bool = False  # what `loss` returns as carry is the start of the next window
+    corrupts_on_host: bool = False  # `prepare` works on rows of NumPy arrays, so that no corpus lives on the card
+    batch_coupled: bool = False  # the loss compares the rows of a batch with each other
+    row_tokens: int = 0  # what a row costs beside its sequences, in tokens: the patches of a picture
+    terms: tuple[str, ...] = ("loss",)  # of the loss
+    settled: int = 0  # the first step whose weights may be the best: until then the loss itself changes
+    compile_regions: tuple[type, ...] = ()  # modules that are compiled each by itself; none: the loss as a whole

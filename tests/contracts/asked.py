@@ -1,0 +1,35 @@
+"""What each ability is asked where all that a model can do is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+SENTENCES = (
+    "She laughed .",
+    "Did they open the old door ?",
+    "He is not tired .",
+    "We will buy three red apples tomorrow .",
+)
+
+
+def scored(found: Any) -> list[tuple[str, float]]:
+    return [(str(each), each.score) for each in found]
+
+
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "generate": lambda m: [m.generate(SENTENCES[:2], max_new=6), m.generate(["She"], max_new=6, beam=3)],
+    "complete": lambda m: [(str(c), c.log_probability) for c in m.complete("She", n_best=3, max_new=5)],
+    "score": lambda m: m.score_lines([f"{SENTENCES[0]}\t{SENTENCES[2]}", f"{SENTENCES[2]}\t{SENTENCES[0]}"]),
+    "rank": lambda m: scored(m.rank(["she", "he"], prompt="Did ")),
+    "fill": lambda m: [(str(f), f.probability) for f in m.fill("She <mask> .", k=3)],
+    "translate": lambda m: m.translate(SENTENCES, beam=3),
+    "encode": lambda m: m.encode(SENTENCES).tolist(),
+    "decode": lambda m: m.decode(m.encode(SENTENCES)),
+    "pictures": lambda m: m.pictures(SENTENCES).tolist(),
+    "read": lambda m: m.read(m.pictures(SENTENCES)),
+    "blend": lambda m: scored(m.blend(*SENTENCES[:2], steps=3)),
+    "solve": lambda m: scored(m.solve(f"{SENTENCES[0]} - {SENTENCES[1]} + {SENTENCES[2]}")),
+    "sample": lambda m: scored(m.sample(3)),
+    "neighbours": lambda m: [[(str(n), n.similarity) for n in r] for r in m.neighbours(SENTENCES[0], SENTENCES, k=2)],
+}
