@@ -79,7 +79,12 @@ def _write_tables(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
     vocabularies.save(folder)
     for name, columns, data, tidy in sources:
         found = corpus.examples(data, columns, tidy)
-        write_tables(found, columns, vocabularies, folder / TABLES, table=name, report=reporter.count)
+        written = write_tables(found, columns, vocabularies, folder / TABLES, table=name, report=reporter.count)
+        for column, (label, line) in written.encoder.unseen.items():
+            where = f", first in line {line}" if line else ""
+            reporter.say(
+                f"Held-out examples have a {column} that training has not seen ({label!r}{where}): it is wrong."
+            )
     return vocabularies
 
 

@@ -16,7 +16,8 @@ from lexigraph.evaluation.intervals import bootstrap
 from lexigraph.evaluation.language import baseline, headline, row_sums, unigram_baseline
 from lexigraph.evaluation.measure import measured
 from lexigraph.text.columns import Column
-from lexigraph.text.storing import Example, write_tables
+from lexigraph.text.encoding import Example
+from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Stored, Table, tables
 from lexigraph.words.ngram import NgramModel
 

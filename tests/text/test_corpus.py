@@ -17,7 +17,8 @@ from lexigraph.recipe import Data
 from lexigraph.text import corpus, readers, storing
 from lexigraph.text.batches import Rows
 from lexigraph.text.columns import Column, Traits
-from lexigraph.text.storing import Example, write_tables
+from lexigraph.text.encoding import Example
+from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Stored, Table, tables
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import Vocabularies

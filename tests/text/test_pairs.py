@@ -15,7 +15,8 @@ from lexigraph.recipe import Data
 from lexigraph.text import corpus
 from lexigraph.text.batches import Buckets, Rows
 from lexigraph.text.columns import Traits
-from lexigraph.text.storing import Example, write_tables
+from lexigraph.text.encoding import Example
+from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Row, Table, tables
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import Vocabularies

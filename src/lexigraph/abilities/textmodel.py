@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,11 +25,14 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.devices import choose_device
 from lexigraph.nn.linear import quantise
 from lexigraph.nn.network import Decoder, Network, build, columns_of
+from lexigraph.objectives.terms import Batch
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
 from lexigraph.run import Run
 from lexigraph.text.batches import padded
 from lexigraph.text.clean import cleaner, without_dictionary
+from lexigraph.text.corpus import cleaned_fields
+from lexigraph.text.encoding import ColumnEncoder, Example
 from lexigraph.text.tables import Table
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import Vocabularies
@@ -204,6 +207,20 @@ class TextModel:
             banned=self._banned,
             attention=attention,
         )
+
+    def _batches(self, inputs: Any, size: int = BATCH_SIZE) -> Iterator[Batch]:
+        """Batches of texts or whatever else the model's examples are read from; a record is a mapping of fields."""
+        columns = {name: column for name, column in columns_of(self.recipe).items() if not column.optional}
+        first = next(column.field_of(name) for name, column in columns.items())
+        given = [inputs] if isinstance(inputs, str | Path | Mapping) else list(inputs)
+        records = [each if isinstance(each, Mapping) else {first: each} for each in given]
+        encoder, texts = ColumnEncoder(columns, self.vocabularies), cleaned_fields(columns)
+        for start in range(0, len(records), size):
+            block = []
+            for record in records[start : start + size]:
+                cleaned = {field: self._clean(str(record[field])) or "" for field in texts} if self._clean else {}
+                block.append(Example("", {**record, **cleaned}))
+            yield self.network.prepare(encoder.rows(block)).to(self.device)
 
     def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
         """Log-probabilities of texts as the command line has them, one a line."""

@@ -14,7 +14,7 @@ from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import UsageError
 from lexigraph.nn.encoder_decoder import SOURCE, TARGET, EncoderDecoder
 from lexigraph.objectives.next_token import token_nll
-from lexigraph.text.storing import special_id
+from lexigraph.text.encoding import special_id
 from lexigraph.text.tokenizer import Tokenizer
 
 

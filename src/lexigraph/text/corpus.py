@@ -23,7 +23,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import builtin, clean, readers
 from lexigraph.text.builtin import GRAMMAR
 from lexigraph.text.columns import Columns
-from lexigraph.text.storing import Example
+from lexigraph.text.encoding import Example
 from lexigraph.text.tables import SPLITS
 
 if TYPE_CHECKING:  # counting words needs none

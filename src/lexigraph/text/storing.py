@@ -6,35 +6,21 @@ A held-out split keeps the text of its tokens (raw.py).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from lexigraph.errors import LexigraphError
 from lexigraph.text.columns import MAIN, Column, Columns
+from lexigraph.text.encoding import ColumnEncoder, Example
 from lexigraph.text.raw import RawWriter, bytes_of
 from lexigraph.text.tables import Row, beside, file_of, stored_as
-from lexigraph.text.vocabularies import Labels, Tokens, Vocabularies
-
-if TYPE_CHECKING:
-    from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.text.vocabularies import Tokens, Vocabularies
 
 BLOCK = 2000  # examples encoded at a time
-
-
-@dataclass(frozen=True)
-class Example:
-    """What a record says, for one split. `last` ends it: a stream's text comes in pieces, of which only one is."""
-
-    split: str
-    values: Mapping[str, Any]  # by field
-    document: int = 0
-    last: bool = True
-    line: int = 0  # of the file, for messages
 
 
 Decode = Callable[[np.ndarray], str]
@@ -138,17 +124,17 @@ class TableWriter:
         self.writers: dict[str, dict[str, _Writer]] = {}
         self.examples: dict[str, int] = {}
         self.documents: dict[str, list[int]] = {}
-        self.unseen: dict[str, tuple[str, int]] = {}  # by column, the first label that the training split has not
+        self.encoder = ColumnEncoder(self.columns, vocabularies)
 
     def write(self, block: Sequence[Example]) -> None:
-        encoded = {name: self._encoded(name, column, block) for name, column in self.columns.items()}
+        encoded = self.encoder.encode(block)
         for number, example in enumerate(block):
             writers = self.writers.get(example.split) or self._open(example.split)
             for name, rows in encoded.items():
                 writer, row = writers[name], rows[number]
                 writer.add(row, example.last)
                 if isinstance(writer, _TokensWriter):
-                    writer.add_text(self._text(name, example), np.asarray(row), example.last)
+                    writer.add_text(self.encoder.text(name, example), np.asarray(row), example.last)
             self.examples[example.split] += example.last
             if self.documented and example.last:
                 self.documents[example.split].append(example.document)
@@ -179,45 +165,6 @@ class TableWriter:
         )
         dtypes = {"raw": np.uint8, "image": np.uint8, "heads": np.int32, "spans": np.int32}
         return _Writer(path, column, np.dtype(dtypes.get(column.kind, np.float32)), 0, shape or ())
-
-    def _text(self, name: str, example: Example) -> str:
-        value = example.values[self.columns[name].field_of(name)]
-        return value if isinstance(value, str) else " ".join(value)
-
-    def _encoded(self, name: str, column: Column, block: Sequence[Example]) -> Sequence[Row]:
-        if column.kind == "tokens" and not column.by_word:
-            return self._tokens(column, block, [self._text(name, example) for example in block])
-        values = [example.values[column.field_of(name)] for example in block]
-        if column.kind == "tokens":
-            return self._by_word(column, values)
-        if column.kind in ("tags", "class"):
-            labels = self.vocabularies.labels(column.vocabulary)
-            return [self._labels(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
-        if column.kind == "raw":
-            return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
-        rows = [np.asarray(value) for value in values]
-        return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
-
-    def _tokens(self, column: Column, block: Sequence[Example], texts: list[str]) -> list[Row]:
-        tokenizer = self.vocabularies.tokenizer(column.vocabulary)
-        rows: list[Row] = list(tokenizer.encode_batch(texts))
-        for number, example in enumerate(block if column.lead else ()):
-            if lead := str(example.values.get(column.lead, "")):
-                rows[number] = np.insert(np.asarray(rows[number]), 0, special_id(tokenizer, lead))
-        return rows
-
-    def _by_word(self, column: Column, values: Sequence[Any]) -> list[Row]:
-        words = [value.split() if isinstance(value, str) else list(value) for value in values]
-        cut = iter(self.vocabularies.tokenizer(column.vocabulary).encode_batch([w for row in words for w in row]))
-        return [[next(cut) for _ in row] for row in words]
-
-    def _labels(self, name: str, labels: Labels, value: Any, line: int) -> np.ndarray:
-        one = self.columns[name].kind == "class"
-        names = [str(value)] if one else value.split() if isinstance(value, str) else list(value)
-        ids = np.array([labels.id_of(label) for label in names], np.int64)
-        if (ids < 0).any():
-            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
-        return ids[0] if one else ids
 
     def close(self, needed: str) -> dict[str, int]:
         """Close all files; how many examples each split has."""
@@ -253,13 +200,3 @@ def write_tables(
         report(sum(w.length for own in writer.writers.values() for w in own.values()))
     writer.close(needed)
     return writer
-
-
-def special_id(tokenizer: Tokenizer, name: str) -> int:
-    """The id of a special token, or a sentence that says how to have one."""
-    if name not in tokenizer.special:
-        raise LexigraphError(
-            f"{name!r} is no special token of this model; it has {', '.join(tokenizer.special)}. Directions are "
-            'listed before training, as in tokenizer.special = ["<2de>", "<2en>"].'
-        )
-    return tokenizer.special[name]

@@ -53,7 +53,7 @@ class Stored:
     def of(self, example: int) -> Row:
         """The values of an example, its boundaries included."""
         if self.offsets is None:
-            return self.values[example]
+            return np.asarray(self.values[example])
         first, last = self.offsets[example : example + 2].tolist()
         if self.inner is None:
             return self.values[first : last + self.bounded]

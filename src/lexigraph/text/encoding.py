@@ -1,0 +1,111 @@
+"""From what records say to arrays: the values of each column, by its kind and its vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lexigraph.errors import LexigraphError
+from lexigraph.text.columns import Column, Columns
+from lexigraph.text.tables import Row
+from lexigraph.text.vocabularies import Labels, Vocabularies
+
+if TYPE_CHECKING:
+    from lexigraph.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a record says, for one split. `last` ends it: a stream's text comes in pieces, of which only one is."""
+
+    split: str
+    values: Mapping[str, Any]  # by field
+    document: int = 0
+    last: bool = True
+    line: int = 0  # of the file, for messages
+
+
+class ColumnEncoder:
+    """Encodes examples, a block at a time."""
+
+    def __init__(self, columns: Columns, vocabularies: Vocabularies) -> None:
+        self.columns, self.vocabularies = columns, vocabularies
+        self.unseen: dict[str, tuple[str, int]] = {}  # by column, a label that training has not, and its line
+
+    def encode(self, block: Sequence[Example]) -> dict[str, Sequence[Row]]:
+        """The values of every column, without boundaries."""
+        found = {name: self._encoded(name, column, block) for name, column in self.columns.items()}
+        for name, column in self.columns.items():
+            if column.aligned in found:
+                self._check_aligned(name, column.aligned, found, block)
+        return found
+
+    def rows(self, block: Sequence[Example]) -> dict[str, Sequence[Row]]:
+        """The same as a network prepares them: tokens between boundaries."""
+        found = self.encode(block)
+        for name, column in self.columns.items():
+            if column.kind == "tokens" and not column.by_word:
+                eos = [self.vocabularies.tokens(column.vocabulary).eos]
+                found[name] = [np.concatenate([eos, np.asarray(row), eos]).astype(np.int64) for row in found[name]]
+        return found
+
+    def text(self, name: str, example: Example) -> str:
+        value = example.values[self.columns[name].field_of(name)]
+        return value if isinstance(value, str) else " ".join(value)
+
+    def _encoded(self, name: str, column: Column, block: Sequence[Example]) -> Sequence[Row]:
+        if column.kind == "tokens" and not column.by_word:
+            return self._tokens(column, block, [self.text(name, example) for example in block])
+        values = [example.values[column.field_of(name)] for example in block]
+        if column.kind == "tokens":
+            return self._by_word(column, values)
+        if column.kind in ("tags", "class"):
+            labels = self.vocabularies.labels(column.vocabulary)
+            return [self._labels(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
+        if column.kind == "raw":
+            return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
+        rows = [np.asarray(value) for value in values]
+        return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
+
+    def _tokens(self, column: Column, block: Sequence[Example], texts: list[str]) -> list[Row]:
+        tokenizer = self.vocabularies.tokenizer(column.vocabulary)
+        rows: list[Row] = list(tokenizer.encode_batch(texts))
+        for number, example in enumerate(block if column.lead else ()):
+            if lead := str(example.values.get(column.lead, "")):
+                rows[number] = np.insert(np.asarray(rows[number]), 0, special_id(tokenizer, lead))
+        return rows
+
+    def _by_word(self, column: Column, values: Sequence[Any]) -> list[Row]:
+        words = [value.split() if isinstance(value, str) else list(value) for value in values]
+        cut = iter(self.vocabularies.tokenizer(column.vocabulary).encode_batch([w for row in words for w in row]))
+        return [[next(cut) for _ in row] for row in words]
+
+    def _labels(self, name: str, labels: Labels, value: Any, line: int) -> np.ndarray:
+        one = self.columns[name].kind == "class"
+        names = [str(value)] if one else value.split() if isinstance(value, str) else list(value)
+        ids = np.array([labels.id_of(label) for label in names], np.int64)
+        if (ids < 0).any():
+            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
+        return np.asarray(ids[0]) if one else ids
+
+    def _check_aligned(
+        self, name: str, words: str, found: Mapping[str, Sequence[Row]], block: Sequence[Example]
+    ) -> None:
+        for row, of, example in zip(found[name], found[words], block, strict=True):
+            if self.columns[name].kind != "spans" and len(row) != len(of):
+                raise LexigraphError(
+                    f"Line {example.line}: there are {len(of)} {words} and {len(row)} {name}; each has one."
+                )
+
+
+def special_id(tokenizer: Tokenizer, name: str) -> int:
+    """The id of a special token, or a sentence that says how to have one."""
+    if name not in tokenizer.special:
+        raise LexigraphError(
+            f"{name!r} is no special token of this model; it has {', '.join(tokenizer.special)}. Directions are "
+            'listed before training, as in tokenizer.special = ["<2de>", "<2en>"].'
+        )
+    return tokenizer.special[name]
