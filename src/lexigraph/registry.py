@@ -66,6 +66,10 @@ SEES_ALL = {
     "causality": "every position sees the whole text, before and after it",
     "cache": "it predicts masked tokens all at once and writes no text step by step",
 }
+NAMES_A_CLASS = {
+    "causality": "a class is named for the whole example at once",
+    "cache": "it names a class and writes no text step by step",
+}
 READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
 
@@ -96,6 +100,14 @@ SYSTEMS: dict[str, System] = {
     "transformer": _translator("lexigraph.models.transformer:Transformer", fields=("source", "target")),
     "bart": _translator("lexigraph.models.bart:BART"),
     "t5": _translator("lexigraph.models.t5:T5"),
+    "bow": System(
+        "lexigraph.models.bow:BagOfWords",
+        "lexigraph.abilities.classifying:Classifier",
+        "classification",
+        ("classify",),
+        fields=("text", "label"),
+        exempt=NAMES_A_CLASS,
+    ),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         "lexigraph.abilities.spaces:SentenceSpace",

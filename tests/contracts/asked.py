@@ -31,5 +31,6 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "blend": lambda m: scored(m.blend(*SENTENCES[:2], steps=3)),
     "solve": lambda m: scored(m.solve(f"{SENTENCES[0]} - {SENTENCES[1]} + {SENTENCES[2]}")),
     "sample": lambda m: scored(m.sample(3)),
+    "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(SENTENCES)],
     "neighbours": lambda m: [[(str(n), n.similarity) for n in r] for r in m.neighbours(SENTENCES[0], SENTENCES, k=2)],
 }

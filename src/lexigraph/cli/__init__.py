@@ -17,7 +17,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from lexigraph.cli import encoding, language, runs, spaces, text, training, translating, words
+from lexigraph.cli import classifying, encoding, language, runs, spaces, text, training, translating, words
 from lexigraph.cli.options import first_process, tell
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
 
@@ -34,6 +34,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "translate": translating.translate,
         "rank": language.rank,
         "fill": encoding.fill,
+        "classify": classifying.classify,
         "diagnose": language.diagnose,
         "compare-text": language.compare_text,
     },

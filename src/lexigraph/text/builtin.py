@@ -43,6 +43,15 @@ def _questions() -> Iterator[Fields]:
         yield from ({"source": source, "target": target} for source, target in both)
 
 
+def _constructions() -> Iterator[Fields]:
+    """Sentences and the name of their construction: `passive`, `wh-question` …"""
+    from lexigraph.text import constructions, grammar
+
+    for clause in constructions.clauses(None):
+        yield {"text": grammar.realise(clause), "label": clause.construction}
+
+
 MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("source", "target"): _questions,
+    ("text", "label"): _constructions,
 }

@@ -1,0 +1,61 @@
+"""What classifiers can do: name the class of an example, and say which words speak for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lexigraph.abilities.textmodel import BATCH_SIZE, TextModel
+from lexigraph.errors import UsageError
+from lexigraph.nn.classifier import LABEL, ClassifierNetwork
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A class, how probable it is, and how probable all are."""
+
+    label: str
+    probability: float
+    probabilities: dict[str, float]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class Classifier(TextModel):
+    """One label for an example."""
+
+    network: ClassifierNetwork
+
+    def classify(self, examples: Any) -> list[Classification]:
+        """The class of each example: texts, or whatever else the model was trained on.
+
+        >>> [str(c) for c in model.classify(["Did she sing ?"])]        # doctest: +SKIP
+        ['question']
+        """
+        names = self.vocabularies.labels(LABEL).names
+        found = []
+        for batch in self._batches(examples, BATCH_SIZE):
+            with torch.inference_mode():
+                answers = self.network.predict(batch)
+            for answer in answers:
+                values = dict(zip(names, answer.probabilities.tolist(), strict=True))
+                label = max(values, key=values.__getitem__)
+                found.append(Classification(label, values[label], values))
+        return found
+
+    def word_weights(self, k: int = 10) -> dict[str, list[tuple[str, float]]]:
+        """For each class the k words that speak most for it, against the mean of the classes."""
+        weights = self.network.token_weights()
+        if weights is None:
+            raise UsageError(f"A {self.recipe.system} model has no weight for each word: only a bag of words has.")
+        against = (weights - weights.mean(1, keepdim=True)).detach().cpu()
+        special = sorted(self.tokenizer.special.values())
+        against[special] = -torch.inf
+        found: dict[str, list[tuple[str, float]]] = {}
+        for number, name in enumerate(self.vocabularies.labels(LABEL).names):
+            values, ids = against[:, number].topk(min(k, len(against) - len(special)))
+            found[name] = list(zip(self.tokenizer.tokens(ids.tolist()), values.tolist(), strict=True))
+        return found
