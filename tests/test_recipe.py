@@ -1,6 +1,7 @@
 """Recipes: what is read, what is refused and how it is said, and what is written back."""
 
 import dataclasses
+import json
 import re
 import tomllib
 
@@ -284,3 +285,22 @@ def test_every_recipe_states_its_expected_score(name):
     assert expected.value > 0
     assert 0 < expected.tolerance < expected.value / 5
     assert expected.data
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "instead"),
+    [
+        ("data.unit", "pair", "objective.noise"),
+        ("train.greater_is_better", True, "the task knows"),
+        ("model.mask", 3, "tokenizer.special"),
+        ("model.sentinels", 8, "<0>"),
+    ],
+)
+def test_keys_that_are_gone_are_refused_with_what_stands_in_their_place(key, value, instead, tmp_path):
+    with pytest.raises(UsageError, match=f"^{key}.* is gone; leave it out: .*{instead}"):
+        recipes.read("t5", {key: value})
+    section, name = key.split(".")
+    file = tmp_path / "old.toml"
+    file.write_text(f'system = "t5"\n[{section}]\n{name} = {json.dumps(value)}\n')
+    with pytest.raises(UsageError, match=rf"old\.toml, line 3: {key}.* is gone; leave it out"):
+        recipes.read(file)

@@ -21,6 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from lexigraph import upgrades
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest, system
 
@@ -263,10 +264,11 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
         parts[part] = section(origin, part, kind, tables.get(part, {}))
     for dotted, value in changes.items():
         part, _, key = dotted.rpartition(".")
-        if part not in kinds or key not in _hints(kinds[part]):
-            valid = [f"{s}.{k}" for s, kind in kinds.items() for k in _hints(kind)]
+        upgrades.refuse_renamed(dotted, value, part in kinds and key in get_type_hints(kinds[part]), "")
+        if part not in kinds or key not in get_type_hints(kinds[part]):
+            valid = [f"{s}.{k}" for s, kind in kinds.items() for k in get_type_hints(kind)]
             raise UsageError(f"Unknown key {dotted}{nearest(dotted, valid)}")
-        value = typed(value, _hints(kinds[part])[key], dotted, "")
+        value = typed(value, get_type_hints(kinds[part])[key], dotted, "")
         parts[part] = dataclasses.replace(parts[part], **{key: value})
     for part, values in parts.items():
         _check_ranges(origin, part, values, changes)
@@ -282,7 +284,7 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
 def _further_tables(tables: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The sections of a recipe with each [data.NAME] as one of its own, and the names of those."""
     data = tables.get("data", {})
-    named = [key for key in data if isinstance(data[key], dict) and key not in _hints(Data)]
+    named = [key for key in data if isinstance(data[key], dict) and key not in get_type_hints(Data)]
     flat = {f"data.{name}": data[name] for name in named}
     own = {key: value for key, value in data.items() if key not in named}
     return (tables | {"data": own} | flat) if named else tables, list(flat)
@@ -311,17 +313,14 @@ def _check_separate(recipe: Recipe, where: str) -> None:
         )
 
 
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
 def section(origin: Source, name: str, kind: type, table: Any) -> Any:
     """A table of a recipe file as its dataclass, or an error that names key and line."""
     if not isinstance(table, dict):
         raise UsageError(f"{origin.where('', name)}: {name} must be a table, written [{name}].")
-    hints, values = _hints(kind), {}
+    hints, values = get_type_hints(kind), {}
     for key, value in table.items():
         where = origin.where(name, key)
+        upgrades.refuse_renamed(f"{name}.{key}", value, key in hints, f"{where}: ")
         if key not in hints:
             raise UsageError(f"{where}: unknown key {name}.{key}{nearest(key, hints)}")
         values[key] = typed(value, hints[key], f"{name}.{key}", f"{where}: ")

@@ -7,7 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from lexigraph.errors import UsageError
+
 Tables = dict[str, Any]
+
+RENAMED = {  # keys and values that recipes no longer have → what to do instead
+    "data.unit = 'pair'": 'leave it out: a translator reads pairs anyway, bart and t5 with objective.noise = "none"',
+    "train.greater_is_better": "leave it out: the task knows of each metric whether greater is better",
+    **dict.fromkeys(
+        ("model.mask", "model.begin", "model.end"),
+        'leave it out: special tokens are found by name, as in tokenizer.special = ["<mask>"]',
+    ),
+    **dict.fromkeys(
+        ("model.sentinels", "model.first_sentinel", "model.sentinel_step"),
+        'leave it out: sentinels are found by name, as in tokenizer.special = ["<0>", "<1>", "<2>"]',
+    ),
+}
 
 ROLES = {"mask": "mask", "begin": "cls", "end": "sep", "start": "start"}  # format 1: key of [model] → role of a token
 NUMBERED = ("sentinels", "first_sentinel", "sentinel_step")
@@ -48,3 +63,10 @@ def _ids(tables: Tables) -> list[str]:
     """The keys of [model] that hold token ids; `start` may also be a switch, of another system."""
     model = tables.get("model", {})
     return [key for key in (*ROLES, *NUMBERED) if type(model.get(key)) is int]
+
+
+def refuse_renamed(dotted: str, value: Any, known: bool, where: str) -> None:
+    """Refuse a key or a value that older recipes had, and say what stands in its place."""
+    for was in (f"{dotted} = {value!r}", "" if known else dotted):
+        if was in RENAMED:
+            raise UsageError(f"{where}{was} is gone; {RENAMED[was]}.")
