@@ -281,7 +281,7 @@ def test_every_system_has_a_recipe():
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_recipe_states_its_expected_score(name):
     expected = recipes.read(name).expected
-    assert expected.metric in ("nll", "perplexity", "bits_per_byte", "kl", "exact", "detection_nll", "bleu")
+    assert expected.metric in ("nll", "perplexity", "bits_per_byte", "kl", "exact", "detection_nll", "bleu", "accuracy")
     assert expected.value > 0
     assert 0 < expected.tolerance < expected.value / 5
     assert expected.data
