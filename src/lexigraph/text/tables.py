@@ -54,7 +54,10 @@ class Stored:
         """The values of an example, its boundaries included."""
         if self.offsets is None:
             return np.asarray(self.values[example])
-        first, last = self.offsets[example : example + 2].tolist()
+        return self.between(*self.offsets[example : example + 2].tolist())
+
+    def between(self, first: int, last: int) -> Row:
+        """The values, or words, from one position to another; of tokens, the one after them too."""
         if self.inner is None:
             return self.values[first : last + self.bounded]
         bounds = self.inner[first : last + 1].tolist()
@@ -103,9 +106,9 @@ class Table:
         all of the example. `seeds` choose the examples of columns that show any other one.
         """
         found: dict[str, Sequence[Row]] = {}
-        by_window = traits.windowed in self.columns and not (traits.reads_whole and len(self.columns) > 1)
-        if by_window:
-            found[traits.windowed] = self.windows(traits.windowed, rows)
+        if traits.windowed in self.columns and not (traits.reads_whole and len(self.columns) > 1):
+            cut = (name for name, each in self.columns.items() if traits.windowed in (name, each.column.aligned))
+            found = {name: self.windows(name, rows) for name in cut if self.columns[name].column.kind != "spans"}
         others = [name for name in self.columns if name not in found]
         examples = self.examples_of(rows, traits.windowed) if others else np.zeros(0, int)
         for name in others:
@@ -114,11 +117,11 @@ class Table:
             found[name] = [stored.of(i) if i >= 0 else _nothing(stored) for i in chosen.tolist()]
         return {name: found[name] for name in self.columns}
 
-    def windows(self, name: str, rows: Rows) -> list[np.ndarray]:
-        """The values of each row, and, of tokens, the one after them."""
+    def windows(self, name: str, rows: Rows) -> list[Row]:
+        """The values of each row, and, of tokens, the one after them; of words, the pieces of each."""
         stored = self.columns[name]
         bounds = zip(rows.starts.tolist(), rows.lengths.tolist(), strict=True)
-        return [stored.values[start : start + length + stored.bounded] for start, length in bounds]
+        return [stored.between(start, start + length) for start, length in bounds]
 
     def examples_of(self, rows: Rows, windowed: str) -> Int[np.ndarray, " rows"]:
         """The example in which each row begins."""
@@ -157,7 +160,8 @@ class Table:
         if not traits.reads_whole:
             return windows_of(self.columns[traits.windowed], traits.context, traits.overlap)
         lengths = self.longest
-        fitting = (lengths > 1) & (lengths <= (traits.context or lengths.max(initial=0)))
+        least = min(self.columns[name].bounded for name in self.sequences)  # the boundary that ends a text is no word
+        fitting = (lengths > least) & (lengths <= (traits.context or lengths.max(initial=0)))
         offsets = self.columns[traits.windowed].offsets
         assert offsets is not None
         return offsets[:-1][fitting], lengths[fitting]
