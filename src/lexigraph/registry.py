@@ -108,6 +108,17 @@ SYSTEMS: dict[str, System] = {
         fields=("text", "label"),
         exempt=NAMES_A_CLASS,
     ),
+    "tagger": System(
+        "lexigraph.models.tagger:Tagger",
+        "lexigraph.abilities.tagging:Tagger",
+        "tagging",
+        ("tag",),
+        fields=("tokens", "tags"),
+        exempt={
+            "causality": "every word sees the whole sentence, before and after it",
+            "cache": "it tags all words at once and writes no text step by step",
+        },
+    ),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         "lexigraph.abilities.spaces:SentenceSpace",

@@ -17,7 +17,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from lexigraph.cli import classifying, encoding, language, runs, spaces, text, training, translating, words
+from lexigraph.cli import classifying, encoding, language, runs, spaces, tagging, text, training, translating, words
 from lexigraph.cli.options import first_process, tell
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
 
@@ -35,6 +35,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "rank": language.rank,
         "fill": encoding.fill,
         "classify": classifying.classify,
+        "tag": tagging.tag,
         "diagnose": language.diagnose,
         "compare-text": language.compare_text,
     },

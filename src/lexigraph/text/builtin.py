@@ -51,7 +51,32 @@ def _constructions() -> Iterator[Fields]:
         yield {"text": grammar.realise(clause), "label": clause.construction}
 
 
+def _parts() -> Iterator[Fields]:
+    """Words, and which of them are the subject, the objects and the place of the clause, as B-, I- and O tags."""
+    from lexigraph.text import constructions, grammar
+
+    for clause in constructions.clauses(None):
+        words = grammar.realise(clause).split()
+        tags = ["O"] * len(words)
+        parts = [("OBJECT", each) for each in clause.objects] + [("PLACE", clause.place)]
+        for name, part in [("SUBJECT", clause.subject), *parts]:
+            for case in ("subject", "object"):
+                phrase = grammar.spoken(part, case).split()
+                first = next((n for n in range(len(words)) if phrase and _same(words[n:], phrase, tags[n:])), None)
+                if first is not None:
+                    tags[first : first + len(phrase)] = [f"B-{name}", *[f"I-{name}"] * (len(phrase) - 1)]
+                    break
+        yield {"tokens": words, "tags": tags}
+
+
+def _same(words: list[str], phrase: list[str], tags: list[str]) -> bool:
+    """Whether words begin with a phrase, whatever the case of the first letter, and have no tags yet."""
+    begin = [word.lower() for word in words[: len(phrase)]]
+    return begin == [word.lower() for word in phrase] and set(tags[: len(phrase)]) == {"O"}
+
+
 MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
+    ("tokens", "tags"): _parts,
 }

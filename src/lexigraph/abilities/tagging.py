@@ -1,0 +1,50 @@
+"""What taggers can do: name the tag of every word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from lexigraph.abilities.textmodel import TextModel
+from lexigraph.errors import LexigraphError
+from lexigraph.nn.tagging import TAGS, TaggerNetwork
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word, its tag, and how probable that is."""
+
+    word: str
+    tag: str
+    probability: float
+
+    def __str__(self) -> str:
+        return f"{self.word}/{self.tag}"
+
+
+class Tagger(TextModel):
+    """One tag for each word."""
+
+    network: TaggerNetwork
+
+    def tag(self, texts: str | Sequence[str | Sequence[str]]) -> list[list[TaggedWord]]:
+        """The words of each text with their tags. Words stand between white space, or are given as lists.
+
+        >>> [str(word) for word in model.tag(["She sings ."])[0]]        # doctest: +SKIP
+        ['She/PRON', 'sings/VERB', './PUNCT']
+        """
+        given = [texts] if isinstance(texts, str) else list(texts)
+        rows = [text.split() if isinstance(text, str) else list(text) for text in given]
+        if empty := [number for number, row in enumerate(rows, 1) if not row]:
+            raise LexigraphError(f"Text {empty[0]} of {len(rows)} has no words to tag.")
+        names, words, found = self.vocabularies.labels(TAGS).names, iter(rows), []
+        for batch in self._batches([{"tokens": row} for row in rows]):
+            with torch.inference_mode():
+                answers = self.network.predict(batch)
+            for answer in answers:
+                values, best = answer.probabilities.max(1)
+                labels = [names[i] for i in best.tolist()]
+                found.append([TaggedWord(*each) for each in zip(next(words), labels, values.tolist(), strict=True)])
+        return found

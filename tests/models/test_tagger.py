@@ -1,0 +1,134 @@
+"""The tagger: spans as conlleval counts them, sentences in batches, files of words and tags, the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from lexigraph import api
+from lexigraph.cli import app
+from lexigraph.errors import LexigraphError
+from lexigraph.evaluation.tagging import Spans, spans_of
+from lexigraph.models.tagger import Config, Objective, Tagger
+from lexigraph.text.vocabularies import Ids, Labels, Vocabularies
+
+TAGS = Labels(("B-NP", "B-VP", "I-NP", "I-VP", "O"))
+
+
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        ("B-NP I-NP B-NP O", {(0, 1, "NP"), (2, 2, "NP")}),
+        ("I-NP I-NP O I-VP", {(0, 1, "NP"), (3, 3, "VP")}),  # a span may begin without a B
+        ("B-NP I-VP I-VP", {(0, 0, "NP"), (1, 2, "VP")}),  # another type begins another span
+        ("S-NP B-VP I-VP E-VP E-NP", {(0, 0, "NP"), (1, 3, "VP"), (4, 4, "NP")}),
+        ("O O", set()),
+    ],
+)
+def test_spans_are_those_of_conlleval(tags, spans):
+    assert spans_of(tags.split()) == spans
+
+
+@given(st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), max_size=8))
+def test_spans_cover_every_word_that_is_not_outside_once(tags):
+    covered = [place for first, last, _ in spans_of(tags) for place in range(first, last + 1)]
+    assert sorted(covered) == [place for place, tag in enumerate(tags) if tag != "O"]
+
+
+def network() -> Tagger:
+    torch.manual_seed(0)
+    config = Config(dim=8, embedding=6, dropout=0.0)
+    return Tagger(config, Objective(), Vocabularies({"text": Ids(20), "tags": TAGS})).eval()
+
+
+def test_a_word_of_several_pieces_is_their_mean():
+    made, words = network(), [np.array([5]), np.array([6, 7])]
+    with torch.no_grad():
+        made.embedding.weight[8] = made.embedding.weight[[6, 7]].mean(0)
+    whole, alike = (
+        [made.outputs(made.prepare({"words": [row]}))["tags"][0]] for row in (words, [words[0], np.array([8])])
+    )
+    assert torch.allclose(whole[0], alike[0], atol=1e-6)
+
+
+def test_a_word_sees_the_whole_sentence():
+    made = network()
+    one, other = (
+        made.outputs(made.prepare({"words": [[np.array([5]), np.array([last])]]}))["tags"][0][0] for last in (6, 7)
+    )
+    assert not torch.allclose(one, other)
+
+
+def test_f1_is_twice_the_right_spans_over_all(monkeypatch):
+    """By hand: of two true spans one is found, and one more is called: F1 = 2 · 1 / (2 + 2)."""
+    made = network()
+    rows = {"words": [[np.array([5])] * 4], "tags": [np.array([0, 2, 4, 1])]}  # B-NP I-NP O B-VP
+    called = torch.nn.functional.one_hot(torch.tensor([[0, 2, 1, 4]]), 5).float() * 9  # B-NP I-NP B-VP O
+    monkeypatch.setattr(made, "logits", lambda batch: called)
+    sums, _ = Spans(TAGS.names).row_sums(made, made.prepare(rows), None)
+    assert [int(sums[name]) for name in ("span_right", "span_true", "span_called", "right", "words")] == [
+        1,
+        2,
+        2,
+        2,
+        4,
+    ]
+
+
+SENTENCES = [
+    ("the dog sleeps", "D N V"),
+    ("a cat runs", "D N V"),
+    ("the cat sleeps", "D N V"),
+    ("a dog runs", "D N V"),
+]
+
+
+def write(path, sentences):
+    rows = ("\n".join(f"{w} {t}" for w, t in zip(a.split(), b.split(), strict=True)) for a, b in sentences)
+    path.write_text("\n\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tagger")
+    data, test = write(folder / "a.conll", SENTENCES * 8), write(folder / "b.conll", [("the dog runs", "D N X")])
+    changes = {"data.split": [1.0], "train.steps": 60, "train.batch_tokens": 32, "train.tensorboard": False}
+    return api.train("tagger", data, folder / "run", test=test, quiet=True, set=changes | {"model.dim": 16})
+
+
+def test_it_learns_from_a_file_of_words_and_tags(trained):
+    (first, second) = trained.tag(["the cat runs", ["a", "dog"]])
+    assert [str(word) for word in first] == ["the/D", "cat/N", "runs/V"]
+    assert [word.tag for word in second] == ["D", "N"]
+    assert all(0.3 < word.probability <= 1 for word in first)
+    scores = json.loads((trained.path / "results.json").read_text())["scores"]["test"]
+    assert scores["accuracy"]["value"] == pytest.approx(2 / 3)  # a tag that training has not seen is wrong
+    assert "f1" not in scores  # these tags are no spans
+
+
+def test_a_text_without_words_is_refused(trained):
+    with pytest.raises(LexigraphError, match="Text 2 of 2 has no words"):
+        trained.tag(["the dog", " "])
+
+
+def test_tags_that_do_not_fit_their_words_are_refused_with_their_line(tmp_path):
+    (tmp_path / "a.jsonl").write_text(
+        '{"tokens": ["a", "dog"], "tags": ["D", "N"]}\n' * 9 + '{"tokens": ["a"], "tags": []}\n'
+    )
+    with pytest.raises(LexigraphError, match="Line 10: there are 1 words and 0 tags"):
+        api.train("tagger", tmp_path / "a.jsonl", tmp_path / "run", quiet=True, set={"data.split": [1.0]})
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_line_prints_words_with_their_tags(trained):
+    shown = CliRunner().invoke(app, ["tag", str(trained.path), "the dog sleeps"]).output
+    assert shown == "the/D dog/N sleeps/V\n"
+    shown = CliRunner().invoke(app, ["tag", str(trained.path), "--conll", "the dog"]).output
+    assert shown == "the\tD\ndog\tN\n\n"
