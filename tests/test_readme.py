@@ -40,7 +40,8 @@ def execute(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     words = shlex.split(command)
     if words[1] == "train" and "--resume" not in words:
         inherited = ("model", "tokenizer") if "--from" in words else ()
-        small = {key: value for key, value in SMALL.items() if key.split(".")[0] not in inherited}
+        known = recipes.read(words[2]).flat()  # not every system has a width
+        small = {k: value for k, value in SMALL.items() if k in known and k.split(".")[0] not in inherited}
         words += [part for key, value in small.items() for part in ("--set", f"{key}={value}")]
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit) as ended:
@@ -62,9 +63,9 @@ def test_the_tour_of_the_readme(tmp_path, monkeypatch, capsys):
 
 
 def test_the_table_of_systems_names_every_recipe_and_no_other():
-    table = README.read_text(encoding="utf-8").split("## What is in it today")[1].split("##")[0]
+    table = README.read_text(encoding="utf-8").split("## What is in it today")[1].split("| measured")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
-    named = {name for row in rows[:6] for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
+    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
     assert named - {"lexigraph tokenize"} == {*recipes.names(), *word_recipes.names()}
 
 

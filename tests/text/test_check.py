@@ -205,8 +205,7 @@ def test_commands_are_given_for_the_recipes_that_there_are(write):
     )
     (command,) = check(write("c.tsv", "id1\tone text\nid2\tmore text\n")).commands
     assert """--set 'data.columns={text = "2"}'""" in command
-    for name, content in [("d.conll", COLUMNS), ("e.txt", "ein\ta\nzwei\tb\n")]:  # none yet; a .tsv first
-        assert check(write(name, content)).commands == ()
+    assert check(write("e.txt", "ein\ta\nzwei\tb\n")).commands == ()  # a .tsv first
 
 
 def test_pairs_are_for_the_recipes_that_say_so(write):
@@ -218,7 +217,14 @@ def test_pairs_are_for_the_recipes_that_say_so(write):
     named = {command.split()[2] for command in report.commands}
     assert named == {"transformer", "transformer-multi30k-gpu"}
     assert only(report).reason.endswith("the records are pairs.")
-    assert "No recipe trains on tags yet" in only(check(write("b.conll", COLUMNS))).reason
+
+
+def test_tables_of_words_and_tags_or_texts_and_labels_are_for_the_recipes_that_read_them(write):
+    (command,) = check(path := write("b.conll", COLUMNS)).commands
+    columns = """--set 'data.columns={tokens = "1", tags = "-1"}'"""
+    assert command == f"lexigraph train tagger --data {path} {columns} --out runs/tagger"
+    (command,) = check(write("c.tsv", "text\tlabel\na fine film\tgood\na bad one\tbad\n")).commands
+    assert command.startswith("lexigraph train bow ")
 
 
 def test_checking_needs_no_torch(write):
