@@ -105,7 +105,7 @@ def of_run(name: str, changes: dict[str, Any], folder: Path) -> dict[str, Any]:
         "weights": of_tensors(folder / "model.safetensors"),
         "scores": digest_of([json.dumps(sorted(numbers_of(results["scores"]))).encode()]),
     }
-    for ability in model.abilities:
+    for ability in (each for each in model.abilities if each in ASKED):
         found[ability] = digest_of([json.dumps(ASKED[ability](model)).encode()])
     return found
 
@@ -144,8 +144,8 @@ def _sentences() -> Iterable[str]:
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     lines = []
-    for label in before | after:
-        old, new = before.get(label, {}), after.get(label, {})
+    for label, old in before.items():  # what was added since has nothing to be compared with
+        new = after.get(label, {})
         lines += [f"{label}: {key}: {old.get(key)} became {new.get(key)}"
                   for key in old | new if old.get(key) != new.get(key)]  # fmt: skip
     return lines

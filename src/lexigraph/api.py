@@ -292,7 +292,7 @@ def _table(model: TextModel, data: str | Path, temporary: Path, split: str) -> T
     """A file as the model reads text, in a temporary folder."""
     folder, columns = temporary / split, columns_of(model.recipe)
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
-    tidy = corpus.trained_cleaner(source, model.tokenizer, model.reading_tokenizer)
+    tidy = corpus.trained_cleaner(source, *model.vocabularies.tokenizers().values())
     source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `tidy`
     found = (dataclasses.replace(each, split=split) for each in corpus.examples(source, columns, tidy))
     write_tables(found, columns, model.vocabularies, folder, needed=split)

@@ -64,7 +64,7 @@ def prepared(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
 
 def _write_tables(recipe: Recipe, known: Vocabularies | None, folder: Path, reporter: Reporter) -> Vocabularies:
     """Encode all that the recipe names, by the vocabularies known or learned from it."""
-    if known is None:
+    if known is None and any(column.kind == "tokens" for column in columns_of(recipe).values()):
         each = " for each side" if recipe.tokenizer.separate else ""
         reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer{each}.")
     vocabularies = known or Vocabularies({})

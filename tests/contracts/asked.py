@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lexigraph.registry import SYSTEMS
+from lexigraph.text import builtin
+
 SENTENCES = (
     "She laughed .",
     "Did they open the old door ?",
@@ -15,6 +18,12 @@ SENTENCES = (
 
 def scored(found: Any) -> list[tuple[str, float]]:
     return [(str(each), each.score) for each in found]
+
+
+def inputs_of(model: Any) -> list[Any]:
+    """What the built-in corpus has for the first field of the model's examples: texts, pictures."""
+    fields = SYSTEMS[model.recipe.system].fields
+    return [record.columns[fields[0]] for record in builtin.records(fields, 4)]
 
 
 ASKED: dict[str, Callable[[Any], Any]] = {
@@ -31,7 +40,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "blend": lambda m: scored(m.blend(*SENTENCES[:2], steps=3)),
     "solve": lambda m: scored(m.solve(f"{SENTENCES[0]} - {SENTENCES[1]} + {SENTENCES[2]}")),
     "sample": lambda m: scored(m.sample(3)),
-    "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(SENTENCES)],
+    "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(inputs_of(m))],
     "tag": lambda m: [[(w.word, w.tag, w.probability) for w in row] for row in m.tag(SENTENCES)],
     "neighbours": lambda m: [[(str(n), n.similarity) for n in r] for r in m.neighbours(SENTENCES[0], SENTENCES, k=2)],
 }

@@ -35,7 +35,7 @@ from lexigraph.text.corpus import cleaned_fields
 from lexigraph.text.encoding import ColumnEncoder, Example
 from lexigraph.text.tables import Table
 from lexigraph.text.tokenizer import Tokenizer
-from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.text.vocabularies import TEXT, Vocabularies
 from lexigraph.weights import load_weights
 
 BATCH_SIZE = 32  # texts at once
@@ -126,9 +126,9 @@ class TextModel:
     @cached_property
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that name these weights and vocabularies; pictures carry it."""
-        digest = hashlib.blake2b(self.tokenizer.fingerprint.encode(), digest_size=8)
-        if self.reading_tokenizer is not self.tokenizer:
-            digest.update(self.reading_tokenizer.fingerprint.encode())
+        digest = hashlib.blake2b(digest_size=8)
+        for _, tokenizer in sorted(self.vocabularies.tokenizers().items(), key=lambda named: named[0] != TEXT):
+            digest.update(tokenizer.fingerprint.encode())
         for name, value in sorted(self.network.state_dict().items()):
             digest.update(name.encode())
             digest.update(value.detach().cpu().contiguous().numpy().data)

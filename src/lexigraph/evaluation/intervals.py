@@ -11,6 +11,7 @@ import torch
 from lexigraph import __version__
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.text.tables import Table
+from lexigraph.text.vocabularies import TEXT
 
 RESAMPLES = 1000
 FEWEST = 20  # rows: fewer give no interval
@@ -55,18 +56,17 @@ def reference(model: TextModel) -> str:
 def signature(model: TextModel, table: Table, steps: int, **more: Any) -> str:
     """What a score depends on, in one line; `steps`: after how many of them the scored weights were kept."""
     recipe, traits = model.recipe, model.network.traits
-    target, source = (
-        f"{recipe.tokenizer.kind}-{len(tokenizer)}-{tokenizer.fingerprint[:8]}"
-        for tokenizer in (model.tokenizer, model.reading_tokenizer)
-    )
+    tokenizers = {
+        "tokenizer" if name == TEXT else f"{name}_tokenizer": f"{recipe.tokenizer.kind}-{len(t)}-{t.fingerprint[:8]}"
+        for name, t in model.vocabularies.tokenizers().items()
+    }
     digest = hashlib.blake2b(digest_size=6)
     for stored in table.columns.values():
         digest.update(np.ascontiguousarray(stored.values).data)
     parts = {
         "system": recipe.system,
         "unit": recipe.data.unit,
-        "tokenizer": target,
-        **({"source_tokenizer": source} if recipe.tokenizer.separate else {}),
+        **tokenizers,
         "split": digest.hexdigest(),
         "seed": recipe.train.seed,
         "steps": steps,

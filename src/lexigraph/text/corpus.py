@@ -20,7 +20,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, readers
+from lexigraph.text import builtin, clean, images, readers
 from lexigraph.text.builtin import GRAMMAR
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example
@@ -96,7 +96,7 @@ def _dictionary(data: recipes.Data) -> frozenset[str] | None:
 def trained_cleaner(data: recipes.Data, *tokenizers: Tokenizer) -> clean.LineRule | None:
     """The same cleaning for other text, without the training text: words that were rare are not in the vocabulary."""
     rules = clean.without_dictionary(data.clean)
-    if not data.rare or tokenizers[0].kind != "word":
+    if not data.rare or not tokenizers or tokenizers[0].kind != "word":
         return clean.cleaner(rules) if rules else None
     words = (tokenizer.token_of(i) for tokenizer in tokenizers for i in range(len(tokenizer)))
     return clean.known_words(rules, frozenset(words), data.max_words[-1])
@@ -311,9 +311,12 @@ def _records(
         raise UsageError('data.unit = "stream" is for plain text: examples with several columns are lines.')
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
+    pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
     for record in _fields(file, data, fields):
         values, key = dict(record.columns), record.columns[first]
-        where = cut(key if isinstance(key, str) else " ".join(map(str, np.ravel(key)))) if cut else split
+        for field in pictures:
+            values[field] = images.read(values[field], Path(file).parent)
+        where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else _text(key)) if cut else split
         for field in texts:
             values[field] = (tidy(str(values[field])) or "") if tidy else str(values[field])
         if where and all(values[field].strip() for field in texts):
@@ -325,6 +328,9 @@ def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[
     needed = [field for field, required in fields.items() if required]
     if file == GRAMMAR:
         yield from builtin.records(needed, data.sentences)
+        return
+    if Path(file).suffix == ".npz":
+        yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})
         return
     kind = readers.file_format(file)
     named = {field: field for field in needed} if kind == "json" else readers.CONLL_DEFAULT.get(kind)

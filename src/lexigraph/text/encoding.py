@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lexigraph.errors import LexigraphError
+from lexigraph.text import images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.tables import Row
 from lexigraph.text.vocabularies import Labels, Vocabularies
@@ -67,6 +68,8 @@ class ColumnEncoder:
             return [self._labels(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
         if column.kind == "raw":
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
+        if column.kind == "image":
+            return [images.read(value) for value in values]
         rows = [np.asarray(value) for value in values]
         return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
 

@@ -198,6 +198,12 @@ class Vocabularies(Mapping[str, Vocabulary]):
         assert isinstance(found, Tokenizer)
         return found
 
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        """All that cut text; a system that reads none has none."""
+        from lexigraph.text.tokenizer import Tokenizer
+
+        return {name: each for name, each in self.items() if isinstance(each, Tokenizer)}
+
     def labels(self, name: str) -> Labels:
         found = self[name]
         assert isinstance(found, Labels)
