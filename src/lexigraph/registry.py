@@ -119,6 +119,14 @@ SYSTEMS: dict[str, System] = {
             "cache": "it tags all words at once and writes no text step by step",
         },
     ),
+    "vit": System(
+        "lexigraph.models.vit:VisionTransformer",
+        "lexigraph.abilities.classifying:Classifier",
+        "classification",
+        ("classify",),
+        fields=("image", "label"),
+        exempt=NAMES_A_CLASS,
+    ),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         "lexigraph.abilities.spaces:SentenceSpace",

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from lexigraph.errors import UsageError
 from lexigraph.text.readers import Record
 
@@ -75,8 +77,26 @@ def _same(words: list[str], phrase: list[str], tags: list[str]) -> bool:
     return begin == [word.lower() for word in phrase] and set(tags[: len(phrase)]) == {"O"}
 
 
+def _scenes() -> Iterator[Fields]:
+    """A coloured shape on a dark ground, and its name: 8-bit pictures of 16 × 16 dots."""
+    random = np.random.default_rng(0)
+    down, across = np.mgrid[:16, :16]
+    while True:
+        size, y, x = random.integers(3, 6), *random.integers(5, 11, 2)
+        shapes = {
+            "square": (abs(down - y) < size) & (abs(across - x) < size),
+            "disc": (down - y) ** 2 + (across - x) ** 2 < size**2,
+            "cross": ((abs(down - y) < 2) | (abs(across - x) < 2)) & (abs(down - y) + abs(across - x) <= 2 * size),
+        }
+        name = random.choice(list(shapes))
+        ground, colour = random.integers(0, 60, (16, 16, 3)), random.integers(100, 256, 3)
+        image = np.where(shapes[str(name)][..., None], colour, ground)
+        yield {"image": image.astype(np.uint8), "label": str(name)}
+
+
 MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
+    ("image", "label"): _scenes,
 }
