@@ -18,6 +18,8 @@ from torch import Tensor
 
 from lexigraph.abilities.classifying import Classifier
 from lexigraph.evaluation.intervals import metric, signature
+from lexigraph.evaluation.measure import baseline as baseline
+from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
 from lexigraph.nn.classifier import LABEL, ClassifierNetwork
 from lexigraph.objectives.terms import Batch, Carry
@@ -38,15 +40,6 @@ def row_sums(network: ClassifierNetwork, batch: Batch, carry: Carry | None) -> t
 def frequencies(table: Table) -> np.ndarray:
     """How often each class occurs, for the baseline."""
     return table.columns[LABEL].counts
-
-
-def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
-    """The metric that chooses the best weights: the one asked for."""
-    return metric, ""
-
-
-def baseline(train: Table) -> None:
-    """There is none to be trained."""
 
 
 def macro_f1(labels: np.ndarray, called: np.ndarray) -> float:

@@ -18,6 +18,8 @@ from torch import Tensor
 
 from lexigraph.abilities.encoding import MaskFilling
 from lexigraph.evaluation.intervals import metric, signature
+from lexigraph.evaluation.measure import baseline as baseline
+from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
 from lexigraph.nn.network import MaskFiller
 from lexigraph.objectives.next_token import IGNORE, token_nll
@@ -60,15 +62,6 @@ class Tally:
 def frequencies(table: Table) -> np.ndarray:
     """How often each token stands in the text, for the baseline."""
     return table.columns[TEXT].counts
-
-
-def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
-    """The metric that chooses the best weights: the one asked for."""
-    return metric, ""
-
-
-def baseline(train: Table) -> None:
-    """There is none to be trained."""
 
 
 def validate(network: MaskFiller, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:

@@ -21,6 +21,15 @@ Sums = Mapping[str, Tensor]  # for every row of a batch, what is to be added up
 Rows = Callable[[N, Batch, Carry | None], tuple[Sums, Carry | None]]
 
 
+def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
+    """The metric that chooses the best weights: the one asked for, unless a task knows better."""
+    return metric, ""
+
+
+def baseline(train: Table) -> None:
+    """What a task trains to compare with: nothing, unless it has something."""
+
+
 @torch.no_grad()
 def measured(
     network: N, table: Table, recipe: Recipe, rows: Rows[N], device: torch.device, limit: int = 0

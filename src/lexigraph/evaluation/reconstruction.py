@@ -29,6 +29,8 @@ from torch import Tensor
 
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.intervals import left_out, metric, reference, signature
+from lexigraph.evaluation.measure import baseline as baseline
+from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
 from lexigraph.nn.autoencoder import Autoencoder
 from lexigraph.objectives import chance
@@ -81,15 +83,6 @@ def _sums(
         kl = smoothed_kl(log_p.flatten(0, 1), right.view(-1, 1), smoothing, pad).view_as(nll)
     found = {"kl": kl, "nll": nll, "right": (log_p.argmax(2) == right).float()}
     return {name: (values * valid).sum(1) for name, values in found.items()}
-
-
-def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
-    """The metric that chooses the best weights: the one asked for."""
-    return metric, ""
-
-
-def baseline(train: Table) -> None:
-    """There is none to be trained."""
 
 
 def validate(network: Autoencoder, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:

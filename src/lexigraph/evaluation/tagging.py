@@ -20,6 +20,8 @@ from torch import Tensor
 
 from lexigraph.abilities.tagging import Tagger
 from lexigraph.evaluation.intervals import metric, signature
+from lexigraph.evaluation.measure import baseline as baseline
+from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
 from lexigraph.nn.tagging import TAGS, TaggerNetwork
 from lexigraph.objectives.next_token import IGNORE
@@ -81,15 +83,6 @@ class Spans:
 def frequencies(table: Table) -> np.ndarray:
     """How often each tag occurs, for the baseline."""
     return table.columns[TAGS].counts
-
-
-def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
-    """The metric that chooses the best weights: the one asked for."""
-    return metric, ""
-
-
-def baseline(train: Table) -> None:
-    """There is none to be trained."""
 
 
 def f1_of(rows: dict[str, np.ndarray]) -> float:

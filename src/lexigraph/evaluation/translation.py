@@ -24,6 +24,8 @@ from torch import Tensor
 
 from lexigraph.abilities.translating import Translator
 from lexigraph.evaluation.intervals import left_out, metric, reference, signature
+from lexigraph.evaluation.measure import baseline as baseline
+from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
 from lexigraph.nn.encoder_decoder import SOURCE, TARGET, TEXT, EncoderDecoder
 from lexigraph.objectives.next_token import IGNORE, SLICE, smoothed_kl
@@ -67,15 +69,6 @@ def frequencies(table: Table) -> np.ndarray:
     counts = target.counts.copy()
     counts[target.values[0]] -= 1
     return counts
-
-
-def choosing(metric: str, valid: Table | None) -> tuple[str, str]:
-    """The metric that chooses the best weights: the one asked for."""
-    return metric, ""
-
-
-def baseline(train: Table) -> None:
-    """There is none to be trained."""
 
 
 def validate(network: EncoderDecoder, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:

@@ -6,7 +6,7 @@
     outputs(batch, carry)                → for every row what it computes, without padding and without chance
 
 and, by its kind, those of a decoder (one token after another, for search), of an autoencoder (a vector for a text,
-and back), of a mask filler (all gaps at once), of a reader (states that another network builds on).
+and back), of a mask filler (all gaps at once), of a predictor (one answer for an example).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from lexigraph.nn.stepper import Step
@@ -146,22 +146,6 @@ class Detector(MaskFiller):
 
 class FillingLanguageNetwork(LanguageNetwork, MaskFiller):
     """One that goes on with a text and fills its gaps."""
-
-
-class States(NamedTuple):
-    """What a reader makes of a batch: the output of every layer, the embeddings first, and where there is text."""
-
-    layers: list[Float[Tensor, "B T d"]]
-    inside: Bool[Tensor, "B T"]
-
-
-class Reader(Network):
-    """A network that can be a part of another one."""
-
-    width: int
-
-    def read_states(self, batch: Batch) -> States:
-        raise NotImplementedError
 
 
 class Predictor(Network, Generic[Answer]):

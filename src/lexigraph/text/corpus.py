@@ -102,20 +102,15 @@ def trained_cleaner(data: recipes.Data, *tokenizers: Tokenizer) -> clean.LineRul
     return clean.known_words(rules, frozenset(words), data.max_words[-1])
 
 
-def examples(
-    data: recipes.Data, columns: Columns, tidy: clean.LineRule | None = None, *, whole: bool = False
-) -> Iterator[Example]:
-    """All examples of the recipe's files with the split that each belongs to, cleaned by `tidy` or as it says.
-
-    whole: all of the training file is the training split, whatever shares the recipe takes of it.
-    """
+def examples(data: recipes.Data, columns: Columns, tidy: clean.LineRule | None = None) -> Iterator[Example]:
+    """All examples of the recipe's files with the split that each belongs to, cleaned by `tidy` or as it says."""
     given = {name: getattr(data, name) for name in SPLITS if getattr(data, name)}
     if "train" not in given:
         raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
     shares, tidy = _shares(data, given), tidy or make_cleaner(data, columns)
     fields = fields_of(columns)
     for name, file in given.items():
-        cut = _cutter(shares) if name == "train" and shares["train"] < 1 - 1e-9 and not whole else None
+        cut = _cutter(shares) if name == "train" and shares["train"] < 1 - 1e-9 else None
         if cut and data.documents == "file":
             raise UsageError(
                 'With data.documents = "file" the text is one document and cannot be split: give --valid.'
