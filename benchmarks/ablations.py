@@ -28,13 +28,17 @@ VARIANTS: dict[str, list[str]] = {
     "attention pooling": ["model.pooling=attention"],
     "slot pooling": ["model.pooling=slots"],
     "sinusoidal positions": ["model.positions=sinusoidal"],
-    "denoising, 20 % hidden": ["objective.hide=0.2"],
+    "denoising, 20 % hidden": ["objective.mask_rate=0.2"],
     "denoising, 20 % dropped": ["objective.drop=0.2"],
-    "variational, free bits 0.1": ["objective.variational=true", "objective.blur=0", "objective.free_bits=0.1"],
-    "blur": ["objective.blur=2.0"],
+    "variational, free bits 0.1": [
+        "objective.variational=true",
+        "objective.noise_level=0",
+        "objective.free_bits=0.1",
+    ],
+    "noise": ["objective.noise_level=2.0"],
     "Adam instead of Muon": ["train.optimizer=adamw", "train.lr=0.003"],
 }
-ALWAYS = ["objective.blur=0", "eval.mixture=0", "train.tensorboard=false"]
+ALWAYS = ["objective.noise_level=0", "eval.mixture=0", "train.tensorboard=false"]
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "bert, two segments": ("bert", {"objective.next_sentence": True, "model.pooler": True}),
     "bert, whole words": ("bert", {"objective.whole_word": True}),
     "gpt, untied, Muon": ("gpt", {"model.tied": False, "train.optimizer": "muon"}),
-    "picture, variational": ("picture", {"objective.variational": True, "objective.blur": 0.0}),
+    "picture, variational": ("picture", {"objective.variational": True, "objective.noise_level": 0.0}),
     "gpt, stream": ("gpt", {"data.unit": "stream"}),
     "xlnet, memory": ("xlnet", {"model.memory": 8, "data.unit": "stream"}),
     "t5, stream": ("t5", {"data.unit": "stream"}),
@@ -48,7 +48,10 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
 for noise in ("masking", "deletion", "rotation"):
     FORMS[f"bart, {noise}"] = ("bart", {"objective.noise": noise})
 for noise in ("replaced", "dropped", "prefix", "bert", "mass", "deshuffle"):
-    FORMS[f"t5, {noise}"] = ("t5", {"objective.noise": noise, "objective.rate": 0.05})  # so few sentinels suffice
+    FORMS[f"t5, {noise}"] = (
+        "t5",
+        {"objective.noise": noise, "objective.mask_rate": 0.05},
+    )  # so few sentinels suffice
 WORDS = {"dim": 8, "epochs": 1, "min_count": 1}
 
 

@@ -46,7 +46,7 @@ def copied(theirs: Any, config: Config, vocabulary: int) -> GPT:
     """Lexigraph's GPT with the weights of transformers' GPT-2, whose linear layers are stored transposed."""
     ours = GPT(config, Objective(), Vocabularies({"text": Ids(vocabulary)})).eval()
     body = theirs.transformer
-    pairs = [(ours.embedding, body.wte), (ours.places, body.wpe), (ours.norm, body.ln_f)]
+    pairs = [(ours.embedding, body.wte), (ours.positions, body.wpe), (ours.norm, body.ln_f)]
     linear = []
     for mine, block in zip(ours.blocks, body.h, strict=True):
         pairs += [(mine.norm_attention, block.ln_1), (mine.norm_feed_forward, block.ln_2)]

@@ -9,7 +9,7 @@ gradient norm at most 1, batches from pinned memory; torch chooses its attention
 whole of it: plan, batches from the card, schedule, clipping. All take some steps in turn, round after round; the
 ratio is the median over rounds, and beside it stand the lowest and the highest.
 
-    flops per token = 6 N + 12 L d T          N weights without those of places, L layers, d width, T context
+    flops per token = 6 N + 12 L d T          N weights without those of positions, L layers, d width, T context
     share = flops per token · tokens per second / what products of two 8192 × 8192 matrices in bf16 reach here
 """
 
@@ -99,7 +99,10 @@ class Plain(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.tokens, self.places = nn.Embedding(shape.vocabulary, shape.dim), nn.Embedding(shape.context, shape.dim)
+        self.tokens, self.positions = (
+            nn.Embedding(shape.vocabulary, shape.dim),
+            nn.Embedding(shape.context, shape.dim),
+        )
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(shape.dim)
         self.head = nn.Linear(shape.dim, shape.vocabulary, bias=False)
@@ -112,7 +115,7 @@ class Plain(nn.Module):
                 nn.init.zeros_(parameter)
 
     def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
-        x = self.tokens(ids) + self.places(torch.arange(ids.shape[1], device=ids.device))
+        x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x)
         logits = self.head(self.norm(x))
@@ -159,8 +162,8 @@ def plain(shape: Shape, ids: np.ndarray, device: torch.device, compiled: bool) -
 # ---- ours ------------------------------------------------------------------------------------------------------
 
 
-def ours(shape: Shape, ids: np.ndarray, device: torch.device, compiled: bool, graphs: bool) -> tuple[Step, int]:
-    """A step of Lexigraph's loop, and the weights of its network without those of places."""
+def ours(shape: Shape, ids: np.ndarray, device: torch.device, compiled: bool, cuda_graphs: bool) -> tuple[Step, int]:
+    """A step of Lexigraph's loop, and the weights of its network without those of positions."""
     seed_everything(0, 0, deterministic=False)
     config = Config(layers=shape.layers, heads=shape.heads, dim=shape.dim, context=shape.context, positions="learned")
     network = GPT(config, Objective(), Vocabularies({"text": Ids(shape.vocabulary)})).train()
@@ -179,7 +182,7 @@ def ours(shape: Shape, ids: np.ndarray, device: torch.device, compiled: bool, gr
 
     plan = Together({MAIN: Windows(len(ids), shape.context, shape.tokens, 0)})
     training = Training(network, plan, fetch, settings, STEPS, World(device))
-    weights = sum(p.numel() for p in network.parameters()) - network.places.weight.numel()
+    weights = sum(p.numel() for p in network.parameters()) - network.positions.weight.numel()
     return lambda: training.step()["loss"], weights
 
 

@@ -58,7 +58,7 @@ def main() -> None:
             both = timed(lambda f=function: torch.autograd.grad(f(A, W), (A, W), delta), given.device)
             if repeat >= 2:
                 times[name].append((forward, both))
-    print(f"{given.rows} sentences of {given.time} places, d = {given.dim}, m = {given.vectors}, {given.device}")
+    print(f"{given.rows} sentences of {given.time} positions, d = {given.dim}, m = {given.vectors}, {given.device}")
     print("way          forward ms   and backward ms   speed   kept for backward MB")
     base = statistics.median(both for _, both in times["literal"])
     for name, function in WAYS.items():

@@ -72,7 +72,7 @@ def prepare(kind: str, unit: str, file: Path, folder: Path) -> dict[str, float]:
     return {"import_mb": before, "above_mb": highest - before, "seconds": seconds, "tokens": tokens}
 
 
-def look(file: Path) -> dict[str, float]:
+def attention_weights(file: Path) -> dict[str, float]:
     """What `lexigraph check` does."""
     from lexigraph.text.check import check
 

@@ -22,7 +22,7 @@ from lexigraph.text.corpus import texts_of
 
 
 def peers(model: Any, rows: list[list[int]]) -> tuple[Callable[[], object], Callable[[], object]]:
-    """The same work by transformers: encoding all rows, and writing as many tokens after a memory of 16 places."""
+    """The same work by transformers: encoding all rows, and writing as many tokens after a memory of 16 positions."""
     from transformers import BartConfig, BartForConditionalGeneration, BertConfig, BertModel
 
     config = model.network.config

@@ -2,7 +2,7 @@
 
     python benchmarks/unseen_edits.py RUN …
 
-z(b, x) - z(a, x) + z(a, y) is decoded with several blurs, and counts if the sentence is exactly b(y). *Unseen*: one
+z(b, x) - z(a, x) + z(a, y) is decoded with several noises, and counts if the sentence is exactly b(y). *Unseen*: one
 of the sentences has a combination of word and construction that benchmarks/books.py kept out of the training text;
 *seen*: none has. Sentences of the test split take no part: settings may be chosen by this table.
 
@@ -25,7 +25,7 @@ from lexigraph.text.constructions import split_of
 from lexigraph.text.grammar import Clause
 
 FAMILIES = {"not-auxiliary": 600, "ask-auxiliary": 200, "past-future": 200, "he-they": 200}
-BLURS = (0.0, 0.25, 0.5, 0.75, 1.0)
+NOISE_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEED = 5
 
 
@@ -47,18 +47,18 @@ def unit(z: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    print("| run | family | | " + " | ".join(f"blur {blur:g}" for blur in BLURS) + " | miss |")
-    print("| --- " * (4 + len(BLURS)) + "|")
+    print("| run | family | | " + " | ".join(f"noise {noise:g}" for noise in NOISE_LEVELS) + " | miss |")
+    print("| --- " * (4 + len(NOISE_LEVELS)) + "|")
     for run in sys.argv[1:]:
         model = lexigraph.load(run)
         for family, count in FAMILIES.items():
             for unseen in (True, False):
                 rows = quadruples(family, count, unseen)
-                z = model.encode([text for row in rows for text in row], sized=True).reshape(len(rows), 4, -1)
+                z = model.encode([text for row in rows for text in row], unnormalised=True).reshape(len(rows), 4, -1)
                 sums = z[:, 1] - z[:, 0] + z[:, 2]
                 right = [
-                    np.mean([text == row[3] for text, row in zip(model.decode(sums, blur=blur), rows, strict=True)])
-                    for blur in BLURS
+                    np.mean([text == row[3] for text, row in zip(model.decode(sums, noise=noise), rows, strict=True)])
+                    for noise in NOISE_LEVELS
                 ]
                 miss = float(np.sqrt(((unit(sums) - unit(z[:, 3])) ** 2).mean()))
                 cells = " | ".join(f"{100 * share:.1f} %" for share in right)

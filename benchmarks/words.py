@@ -2,7 +2,7 @@
 
     python benchmarks/words.py speed TEXT [--rounds 3]           # word2vec and fastText, training alone, 2 threads
     python benchmarks/words.py command TEXT [--rounds 3]         # start-up, reading, an epoch, saving; memory
-    python benchmarks/words.py quality TEXT --gold FOLDER        # similarity and analogies, three seeds each
+    python benchmarks/words.py quality TEXT --benchmarks FOLDER        # similarity and analogies, three seeds each
     python benchmarks/words.py glove TEXT [--rounds 3]           # against the same algorithm in C, built here by cc
     python benchmarks/words.py memory TEXT [--method cbow]       # peak memory as the text grows to 1 GB
 
@@ -162,7 +162,7 @@ def _grow(text: Path, out: Path, size: int) -> None:
             turn += 1
 
 
-def quality(text: Path, gold: Path, threads: int, epochs: int, seeds: int, only: str) -> None:
+def quality(text: Path, benchmarks: Path, threads: int, epochs: int, seeds: int, only: str) -> None:
     """Mean Spearman over the similarity sets and analogy accuracy, by seed.
 
     gensim has one thread here: where it reads a file itself, each of its threads counts its own words only, so that
@@ -170,7 +170,7 @@ def quality(text: Path, gold: Path, threads: int, epochs: int, seeds: int, only:
     """
     import numpy as np
 
-    from lexigraph.words import judging
+    from lexigraph.words import evaluation
     from lexigraph.words.settings import Settings
     from lexigraph.words.vectors import WordVectors
 
@@ -204,7 +204,7 @@ def quality(text: Path, gold: Path, threads: int, epochs: int, seeds: int, only:
             trained = [theirs, ours(case, seed, alpha=RATE), *([ours(case, seed)] if own != RATE else [])]
             for rows, wv in zip(scores.values(), trained, strict=True):
                 known = WordVectors(wv.words, wv.vectors)  # without n-grams: pairs with other words count for neither
-                rows.append(judging.averages(known, gold))
+                rows.append(evaluation.averages(known, benchmarks))
         for who, rows in scores.items():
             columns = [f"{np.mean(column):.4f} ± {np.std(column, ddof=1):.4f}" for column in zip(*rows, strict=True)]
             print(f"| {name} | {who} | {' | '.join(columns)} |", flush=True)
@@ -258,7 +258,7 @@ def main() -> None:
     arguments.add_argument("--threads", type=int, default=2)
     arguments.add_argument("--epochs", type=int, default=5)
     arguments.add_argument("--seeds", type=int, default=3)
-    arguments.add_argument("--gold", type=Path)
+    arguments.add_argument("--benchmarks", type=Path)
     arguments.add_argument("--only", choices=list(CASES), default="")
     arguments.add_argument("--method", default="cbow")
     arguments.add_argument("--max-words", type=int, default=0, help="of the vectors; 0: all")
@@ -273,7 +273,7 @@ def main() -> None:
     elif given.what == "memory":
         memory(given.text, given.method, given.megabytes, given.threads, given.max_words)
     else:
-        quality(given.text, given.gold, given.threads, given.epochs, given.seeds, given.only)
+        quality(given.text, given.benchmarks, given.threads, given.epochs, given.seeds, given.only)
 
 
 if __name__ == "__main__":

@@ -372,11 +372,11 @@ def tensors(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path]
 def sharded(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    places = {name: f"model-{1 + n % 2:05d}-of-00002.safetensors" for n, name in enumerate(sorted(weights))}
-    for file in set(places.values()):
-        part = {name: weights[name] for name in places if places[name] == file}
+    positions = {name: f"model-{1 + n % 2:05d}-of-00002.safetensors" for n, name in enumerate(sorted(weights))}
+    for file in set(positions.values()):
+        part = {name: weights[name] for name in positions if positions[name] == file}
         save_file(part, folder / file, {"format": "pt"})
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": positions}))
 
 
 def lost_shard(folder: Path) -> None:
@@ -450,9 +450,9 @@ def test_what_cannot_be_read_is_refused_with_a_sentence_and_leaves_nothing(
 ) -> None:
     import shutil
 
-    spoil, sentence = WRONG[case]
+    corrupt, sentence = WRONG[case]
     folder = Path(shutil.copytree(good, tmp_path / "theirs"))
-    spoil(folder)
+    corrupt(folder)
     with pytest.raises(LexigraphError, match=sentence):
         import_folder(folder, tmp_path / "run")
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]

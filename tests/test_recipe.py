@@ -308,3 +308,19 @@ def test_keys_that_are_gone_are_refused_with_what_stands_in_their_place(key, val
     file.write_text(f'system = "t5"\n[{section}]\n{name} = {json.dumps(value)}\n')
     with pytest.raises(UsageError, match=rf"old\.toml, line 3: {key}.* is gone; leave it out"):
         recipes.read(file)
+
+
+@pytest.mark.parametrize(
+    ("system", "was", "now"),
+    [
+        ("bert", "objective.rate", "objective.mask_rate"),
+        ("picture", "objective.blur", "objective.noise_level"),
+        ("picture", "objective.stretch", "objective.position_jitter"),
+        ("t5", "objective.mean", "objective.mean_span"),
+        ("gpt", "train.graphs", "train.cuda_graphs"),
+        ("gpt", "train.renew", "train.restart_every"),
+    ],
+)
+def test_keys_of_another_name_are_refused_with_the_new_one(system, was, now):
+    with pytest.raises(UsageError, match=f"^{was} is gone; write {now}\\.$"):
+        recipes.read(system, {was: 1})

@@ -25,7 +25,7 @@ def model(tmp_path_factory):
     (folder / "lines.txt").write_text("\n".join(lines * 8))
     changes = {"data.split": [1.0], "train.steps": 220, "train.batch_tokens": 768, "model.layers": 1, "model.dim": 64,
                "model.heads": 2, "model.side": 16, "model.context": 42, "tokenizer.size": 400, "train.warmup": 10,
-               "train.tensorboard": False, "eval.mixture": 200, "objective.sharp": 0.7}  # fmt: skip
+               "train.tensorboard": False, "eval.mixture": 200, "objective.clean_fraction": 0.7}  # fmt: skip
     return lexigraph.train("picture", folder / "lines.txt", folder / "run", set=changes, quiet=True)
 
 
@@ -60,7 +60,7 @@ def test_a_blend_begins_and_ends_with_its_sentences(model):
     path = model.blend("He ran .", "They sing .", steps=5)
     assert [str(path[0]), str(path[-1])] == ["He ran .", "They sing ."]
     assert len(path) == 5
-    corner = model.blend("He ran .", "They ran .", "He sings .", weights=[[0, 0, 1]], blur=0)
+    corner = model.blend("He ran .", "They ran .", "He sings .", weights=[[0, 0, 1]], noise=0)
     assert str(corner[0]) == "He sings ."
     assert len(model.blend("He ran .", "They ran .", "He sings .", steps=3)) == 6
     assert len(model.blend("He ran .", "They ran .", weights=[[1.5, -0.5]])) == 1
@@ -68,21 +68,21 @@ def test_a_blend_begins_and_ends_with_its_sentences(model):
 
 
 def test_arithmetic_that_cancels_gives_the_sentence_that_is_left(model):
-    assert str(model.solve("They ran . - He ran . + He ran .", blur=0)[0]) == "They ran ."
-    assert str(model.solve("2 He sings . - He sings .", blur=0)[0]) == "He sings ."
+    assert str(model.solve("They ran . - He ran . + He ran .", noise=0)[0]) == "They ran ."
+    assert str(model.solve("2 He sings . - He sings .", noise=0)[0]) == "He sings ."
     assert len(model.solve("He ran . + They sing .", beam=3, n_best=3)) == 3
 
 
 def test_vectors_with_their_own_lengths_are_drawn_alike_and_longer_for_longer_texts():
     books = lexigraph.load("books")
     texts = ["He ran.", "He ran to the old house behind the hill, where nobody had lived for years."]
-    sized, unit = books.encode(texts, sized=True), books.encode(texts)
-    short, long = sized.std(1)
-    assert long > 2 * short  # z is a sum over the places
+    unnormalised, unit = books.encode(texts, unnormalised=True), books.encode(texts)
+    short, long = unnormalised.std(1)
+    assert long > 2 * short  # z is a sum over the positions
     assert unit.std(1) == pytest.approx(1, abs=1e-3)
-    assert np.array_equal(books.pictures(sized), books.pictures(unit))
-    with pytest.raises(UsageError, match="lossless or sized"):
-        books.encode(texts, sized=True, lossless=True)
+    assert np.array_equal(books.pictures(unnormalised), books.pictures(unit))
+    with pytest.raises(UsageError, match="lossless or unnormalised"):
+        books.encode(texts, unnormalised=True, lossless=True)
 
 
 def test_arithmetic_warns_of_sentences_that_do_not_come_back(model):
@@ -176,12 +176,12 @@ def test_wrong_requests_get_a_sentence(model):
         model.blend("He ran .")
     with pytest.raises(UsageError, match="rows of 2 numbers"):
         model.blend("He ran .", "They ran .", weights=[[1, 2, 3]])
-    with pytest.raises(LexigraphError, match="blur"):
-        model.decode(model.encode("He ran ."), blur=-1)
-    with pytest.raises(LexigraphError, match="trained with blur up to 2: decode with blur = 2 or less"):
-        model.decode(model.encode("He ran ."), blur=3)
-    with pytest.raises(LexigraphError, match="one blur for all, or 1"):
-        model.decode(model.encode("He ran ."), blur=np.ones(2))
+    with pytest.raises(LexigraphError, match="noise"):
+        model.decode(model.encode("He ran ."), noise=-1)
+    with pytest.raises(LexigraphError, match="trained with noise up to 2: decode with noise = 2 or less"):
+        model.decode(model.encode("He ran ."), noise=3)
+    with pytest.raises(LexigraphError, match="one noise for all, or 1"):
+        model.decode(model.encode("He ran ."), noise=np.ones(2))
     with pytest.raises(UsageError, match="whole sentences only"):
         model.score("He ran", ended=False)
     with pytest.raises(LexigraphError, match="not pictures of this model"):

@@ -235,16 +235,16 @@ VERBS = {
 @pytest.mark.parametrize("verb", ["generate", "score", "eval"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_run_is_refused(run, refused, damage, verb):
-    spoil, words = DAMAGES[damage]
-    spoil(run)
+    corrupt, words = DAMAGES[damage]
+    corrupt(run)
     assert_says(refused(FAILED, *VERBS[verb]), "run", *words)
 
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("damage", NO_RUNS)
 def test_what_is_not_a_run_is_refused(run, refused, damage, verb):
-    spoil, words = NO_RUNS[damage]
-    spoil(run)
+    corrupt, words = NO_RUNS[damage]
+    corrupt(run)
     if damage == "no folder" and verb == "resume":
         words = ["no run", "to resume"]
     assert_says(refused(FAILED, *VERBS[verb]), "run", *words)
@@ -258,8 +258,8 @@ def test_damaged_results_are_named(run, refused, verb):
 
 @pytest.mark.parametrize("damage", ["weights cut", "tokenizer cut", "recipe damaged", "recipe missing"])
 def test_a_damaged_start_is_refused_before_training(run, refused, damage):
-    spoil, _ = DAMAGES[damage]
-    spoil(run)
+    corrupt, _ = DAMAGES[damage]
+    corrupt(run)
     sentence = refused(
         FAILED, *("train", "gpt", "--data", "good.txt", "--out", "new", "--from", "run", "--quiet"),
         *("--set", "train.batch_tokens=64", "--set", "train.steps=1"),

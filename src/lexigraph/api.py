@@ -32,7 +32,7 @@ from lexigraph.text.tables import tables as read_tables
 from lexigraph.text.vocabularies import Vocabularies
 from lexigraph.training.checkpoint import latest
 from lexigraph.training.distribution import World, join
-from lexigraph.training.loop import Training, Validate, check_graphs, fit, precision, seed_everything
+from lexigraph.training.loop import Training, Validate, check_cuda_graphs, fit, precision, seed_everything
 from lexigraph.training.progress import Reporter, peak_memory
 from lexigraph.training.resident import fetcher
 from lexigraph.weights import load_weights
@@ -75,7 +75,7 @@ def train(
     with join(device) as world:
         reporter = Reporter(0, quiet=quiet or not world.first)
         precision(asked.train.precision, world.device)  # refused before there is a folder
-        check_graphs(asked.train, world)
+        check_cuda_graphs(asked.train, world)
         network = None
         if world.agreed(resume and folder.exists()):
             run = resumable(Run.open(folder))
@@ -292,9 +292,9 @@ def _table(model: TextModel, data: str | Path, temporary: Path, split: str) -> T
     """A file as the model reads text, in a temporary folder."""
     folder, columns = temporary / split, columns_of(model.recipe)
     source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
-    tidy = corpus.trained_cleaner(source, *model.vocabularies.tokenizers().values())
-    source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `tidy`
-    found = (dataclasses.replace(each, split=split) for each in corpus.examples(source, columns, tidy))
+    cleaner = corpus.trained_cleaner(source, *model.vocabularies.tokenizers().values())
+    source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `cleaner`
+    found = (dataclasses.replace(each, split=split) for each in corpus.examples(source, columns, cleaner))
     write_tables(found, columns, model.vocabularies, folder, needed=split)
     return read_tables(folder, columns)[split]
 

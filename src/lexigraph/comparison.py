@@ -1,11 +1,11 @@
 """Several recipes on one text, one table: which kind of model fits it?
 
     rows = compare(["gpt", "lstm-lm"], data="my.txt", out="runs/compare")
-    rows = compare(["skipgram", "glove"], data="my.txt", out="runs/compare", gold="data")
+    rows = compare(["skipgram", "glove"], data="my.txt", out="runs/compare", benchmarks="data")
 
 Networks are trained on the same split and scored on its test part, language models in bits per byte with n-grams
 beside them. Word vectors are trained in a process of their own each, so that the memory is theirs, and are judged by
-the similarity sets and analogies of `gold`. All of it stays in `out`, with the rows as compare.json.
+the similarity sets and analogies of `benchmarks`. All of it stays in `out`, with the rows as compare.json.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def compare(
     data: str | Path,
     out: str | Path,
     *,
-    gold: str | Path | None = None,
+    benchmarks: str | Path | None = None,
     set: Mapping[str, Any] | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
@@ -56,7 +56,7 @@ def compare(
         tell(f"{name} …")
         rows.append(one(name, data, folder / name, dict(set or {})))
     if kinds == {True}:  # only now: a process counts what its parent held as its own memory
-        rows = [_judged(row, folder / name, gold) for row, name in zip(rows, names, strict=True)]
+        rows = [_judged(row, folder / name, benchmarks) for row, name in zip(rows, names, strict=True)]
     with replacing(folder / "compare.json") as temporary:
         temporary.write_text(json.dumps(rows, indent=1, ensure_ascii=False))
     return rows
@@ -93,15 +93,15 @@ def _vectors(name: str, data: str | Path, out: Path, changes: dict[str, Any]) ->
     return {"recipe": name, "seconds": seconds, "peak memory, GB": memory}
 
 
-def _judged(row: Row, vectors: Path, gold: str | Path | None) -> Row:
+def _judged(row: Row, vectors: Path, benchmarks: str | Path | None) -> Row:
     """A row with what the vectors are worth, before what they cost."""
-    from lexigraph.words import judging
+    from lexigraph.words import evaluation
     from lexigraph.words.vectors import WordVectors
 
     wv = WordVectors.load(vectors)
     judged: Row = {"recipe": row["recipe"], "words": len(wv), "dim": wv.dim}
-    if gold is not None:
-        judged["similarity"], judged["analogies"] = judging.averages(wv, gold)
+    if benchmarks is not None:
+        judged["similarity"], judged["analogies"] = evaluation.averages(wv, benchmarks)
     return judged | row
 
 

@@ -32,7 +32,7 @@ from lexigraph.training.loop import seed_everything
 from lexigraph.training.progress import Reporter
 from lexigraph.training.resident import fetcher
 from lexigraph.training.schedules import optimizer
-from lexigraph.weights import load_weights
+from lexigraph.weights import load_run
 
 TABLES = "tables"  # the folder of the encoded text, until the run is finished
 UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text or, of pairs, its targets: the baseline
@@ -53,7 +53,7 @@ def prepared(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
         np.save(temporary / UNIGRAMS, task_of(recipe).frequencies(tables["train"][MAIN]))
         network = born(recipe, vocabularies)
         if start is not None:
-            load_weights(network, Run.open(start).path / "model.safetensors")
+            load_run(network, Run.open(start))
             shutil.copy(Run.open(start).path / "model.safetensors", temporary / START)
         _rehearse(network, tables, recipe, reporter)
         run.write("recipe.toml", recipe.toml())
@@ -73,12 +73,12 @@ def _write_tables(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
         if name and name not in recipe.tables:
             raise UsageError(f"This {recipe.system} model learns from a further table: add a section [data.{name}].")
         data = recipe.tables[name] if name else recipe.data
-        tidy = corpus.make_cleaner(data, columns)
-        vocabularies = corpus.learn_vocabularies(recipe, data, columns, tidy, vocabularies)
-        sources.append((name, columns, data, tidy))
+        cleaner = corpus.make_cleaner(data, columns)
+        vocabularies = corpus.learn_vocabularies(recipe, data, columns, cleaner, vocabularies)
+        sources.append((name, columns, data, cleaner))
     vocabularies.save(folder)
-    for name, columns, data, tidy in sources:
-        found = corpus.examples(data, columns, tidy)
+    for name, columns, data, cleaner in sources:
+        found = corpus.examples(data, columns, cleaner)
         written = write_tables(found, columns, vocabularies, folder / TABLES, table=name, report=reporter.count)
         for column, (label, line) in written.encoder.unseen.items():
             where = f", first in line {line}" if line else ""

@@ -88,7 +88,7 @@ class Train:
     weight_decay: float = ranged(0.0, 0)  # matrices only, never biases and norms
     schedule: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "cosine"
     warmup: int = ranged(100, 0)  # steps of linear warm-up
-    renew: int = ranged(0, 0)  # inverse-sqrt: warm up again every so many steps; 0: never
+    restart_every: int = ranged(0, 0)  # inverse-sqrt: warm up again every so many steps; 0: never
     final_lr: float = ranged(0.1, 0)  # where cosine and linear end, as a share of lr
     slow: tuple[str, ...] = ()  # parts of the network, as "encoder", that are trained at
     slow_share: float = 0.0  # this share of the rate; 0: not at all
@@ -96,7 +96,9 @@ class Train:
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"  # auto: bf16 on CUDA, else fp32
     device: str = "auto"  # auto: CUDA, then MPS, then CPU
     compile: bool = False  # torch.compile: slow to start, faster after
-    graphs: bool = False  # CUDA graphs: record the kernels of a pass once for each shape of batch, and replay them
+    cuda_graphs: bool = (
+        False  # CUDA graphs: record the kernels of a pass once for each shape of batch, and replay them
+    )
     deterministic: bool = False  # bit-exact resume on CUDA too, a little slower
     parallel: Literal["ddp", "fully_shard"] = "ddp"  # under torchrun
     validate_every: int = ranged(0, 0)  # steps; 0: ten times a run

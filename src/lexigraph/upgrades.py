@@ -1,17 +1,37 @@
 """What a run folder of an older format says, in today's words. Nothing is written: it is upgraded as it is read.
 
-format 1    token ids stood in [model] (mask, begin, end, start, sentinels); pairs were a unit of [data]
+format 1    token ids stood in [model] (mask, begin, end, start, sentinels); pairs were a unit of [data]; some keys
+            and tensors had other names
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lexigraph.errors import UsageError
 
 Tables = dict[str, Any]
 
+KEYS = {  # keys that have another name now
+    "objective.rate": "objective.mask_rate",
+    "objective.hide": "objective.mask_rate",
+    "objective.mean": "objective.mean_span",
+    "objective.blur": "objective.noise_level",
+    "objective.sharp": "objective.clean_fraction",
+    "objective.stretch": "objective.position_jitter",
+    "train.graphs": "train.cuda_graphs",
+    "train.renew": "train.restart_every",
+}
+TENSORS = {  # parts of networks that have another name now
+    "places": "positions",
+    "decoder_places": "decoder_positions",
+    "look": "picture_encoder",
+    "blur": "noise_embedding",
+    "hidden_word": "mask_embedding",
+}
 RENAMED = {  # keys and values that recipes no longer have → what to do instead
+    **{was: f"write {now}" for was, now in KEYS.items()},
     "data.unit = 'pair'": 'leave it out: a translator reads pairs anyway, bart and t5 with objective.noise = "none"',
     "train.greater_is_better": "leave it out: the task knows of each metric whether greater is better",
     **dict.fromkeys(
@@ -36,6 +56,10 @@ def recipe(tables: Tables, version: int) -> Tables:
     tables = {name: dict(part) if isinstance(part, dict) else part for name, part in tables.items()}
     for key in _ids(tables):
         del tables["model"][key]
+    for was, now in KEYS.items():
+        part, key = was.split(".")
+        if key in tables.get(part, {}):
+            tables[part][now.split(".")[1]] = tables[part].pop(key)
     for part, keys in GONE.items():
         for key in keys:
             tables[part].pop(key, None)
@@ -57,6 +81,21 @@ def roles(tables: Tables, version: int) -> dict[str, int]:
         count, first, step = (model[key] for key in NUMBERED)
         found |= {f"sentinel-{n}": first + n * step for n in range(count)}
     return found
+
+
+def tensor_name(name: str, version: int) -> str:
+    """The name that a tensor of an older run has today.
+
+    >>> tensor_name("look.places", version=1)
+    'picture_encoder.positions'
+    """
+    return name if version > 1 else re.sub(r"\w+", lambda part: TENSORS.get(part[0], part[0]), name)
+
+
+def first_name(name: str) -> str:
+    """The name that a tensor had or would have had in format 1: fingerprints outlive names, and pictures with them."""
+    was = {now: old for old, now in TENSORS.items()}
+    return re.sub(r"\w+", lambda part: was.get(part[0], part[0]), name)
 
 
 def _ids(tables: Tables) -> list[str]:

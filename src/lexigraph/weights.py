@@ -1,6 +1,6 @@
 """Tensors from and to safetensors: whole, by name and shape; in full or in 8 bits.
 
-load_weights(network, run.path / "model.safetensors")
+load_run(network, run)
 """
 
 from __future__ import annotations
@@ -14,17 +14,39 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from lexigraph import upgrades
 from lexigraph.errors import LexigraphError
+from lexigraph.run import Run
 
+MODEL = "model.safetensors"
 SCALE = ":scale"  # behind the name of a weight in 8 bits: what its groups are multiplied with
 GROUP = 128  # weights of a row that share a scale; a whole row, if it does not fall into such groups
 
 
-def load_weights(
-    network: nn.Module, path: Path, shard_like: Callable[[Tensor, Tensor], Tensor] = lambda value, like: value
+ShardLike = Callable[[Tensor, Tensor], Tensor]  # cuts a tensor as another one is cut
+
+
+def load_run(network: nn.Module, run: Run) -> None:
+    """The weights of a run."""
+    _fill(network, run_weights(run), run.path / MODEL)
+
+
+def run_weights(run: Run) -> dict[str, Tensor]:
+    """The tensors of a run in full, under today's names."""
+    version = run.config()["format"]
+    stored = read_tensors(run.path / MODEL)
+    return expanded({upgrades.tensor_name(name, version): tensor for name, tensor in stored.items()})
+
+
+def load_weights(network: nn.Module, path: Path, shard_like: ShardLike = lambda value, like: value) -> None:
+    """Weights from a safetensors file of this format. `shard_like` cuts those of sharded networks."""
+    _fill(network, expanded(read_tensors(path)), path, shard_like)
+
+
+def _fill(
+    network: nn.Module, weights: dict[str, Tensor], path: Path, shard_like: ShardLike = lambda value, like: value
 ) -> None:
-    """Weights from a safetensors file; names and shapes must fit exactly. `shard_like` cuts those of sharded ones."""
-    weights = expanded(read_tensors(path))
+    """Copy weights into a network; names and shapes must fit exactly."""
     own = network.state_dict()
     if missing := sorted(own.keys() - weights.keys()):
         raise LexigraphError(f"{path} lacks weights of this system: {', '.join(missing[:3])} …")

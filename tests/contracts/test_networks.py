@@ -86,11 +86,11 @@ def test_stepping_gives_the_same_logits_as_one_full_pass(system, width):
         beginning = network.beginning(batch, [1, 2, 3, 4])  # ragged, where it goes on with a prompt
         step = network.start(beginning.tensors, width)
         for taken in range(3):
-            places = [given + taken for given in beginning.given]
-            for index, place in enumerate(places):
+            positions = [given + taken for given in beginning.given]
+            for index, position in enumerate(positions):
                 for copy in range(width):
-                    assert close(step.logits[index * width + copy], whole[index][place - 1], whole[index])
-            tokens = torch.tensor([int(batch["inputs"][index, place]) for index, place in enumerate(places)])
+                    assert close(step.logits[index * width + copy], whole[index][position - 1], whole[index])
+            tokens = torch.tensor([int(batch["inputs"][index, position]) for index, position in enumerate(positions)])
             step = network.step(step.state, tokens.repeat_interleave(width))
 
 
@@ -107,10 +107,10 @@ def test_rows_can_be_exchanged_and_sentences_dropped(system):
         for logits, index, history in zip(
             step.logits, (0, 0, 2, 2), ((6, 11), (6, 12), (10, 13), (9, 14)), strict=True
         ):
-            place = beginning.given[index]
-            other = with_inputs(batch, {(index, place + n): token for n, token in enumerate(history)})
+            position = beginning.given[index]
+            other = with_inputs(batch, {(index, position + n): token for n, token in enumerate(history)})
             whole = network.outputs(other)[network.written][index]
-            assert close(logits, whole[place + 1], whole)
+            assert close(logits, whole[position + 1], whole)
 
 
 @bound_by("causality")
@@ -118,7 +118,9 @@ def test_outputs_do_not_see_later_tokens(system):
     network = network_of(system)
     batch = network.prepare(examples_of(system, 1))
     changes = {
-        (0, place): (int(token) + 7) % 100 + 20 for place, token in enumerate(batch["inputs"][0]) if place >= 2
+        (0, position): (int(token) + 7) % 100 + 20
+        for position, token in enumerate(batch["inputs"][0])
+        if position >= 2
     }
     (before,), (after,) = (network.outputs(b)[network.traits.causal] for b in (batch, with_inputs(batch, changes)))
     assert close(after[:2], before[:2], before)

@@ -107,8 +107,8 @@ def some(examples: Examples, which: list[int]) -> dict[str, Any]:
 
 
 def with_inputs(batch: Batch, changes: Mapping[tuple[int, int], int]) -> Batch:
-    """A batch in which a decoder is given other tokens at some places (row, position)."""
+    """A batch in which a decoder is given other tokens at some positions (row, position)."""
     inputs = batch["inputs"].clone()
-    for place, token in changes.items():
-        inputs[place] = token
+    for position, token in changes.items():
+        inputs[position] = token
     return Batch(batch.tensors | {"inputs": inputs}, batch.counts)

@@ -135,7 +135,7 @@ def test_a_wide_enough_beam_is_exhaustive(stop, alpha, seed):
     network = Recurrent(4, seed)
     batch = network.batch(3, seed)
     options = {"eos": EOS, "max_new": 4, "alpha": alpha, "n_best": 10, "stop": stop}
-    # 3 + 9 + 27 endings and 81 live hypotheses: with 200 places none is ever cut
+    # 3 + 9 + 27 endings and 81 live hypotheses: with 200 positions none is ever cut
     beam = beam_search(network, batch, width=200, **options)
     every = exhaustive_search(network, batch, **options)
     assert [[h.tokens for h in found] for found in beam] == [[h.tokens for h in found] for found in every]

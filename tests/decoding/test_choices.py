@@ -12,7 +12,7 @@ def test_the_highest_are_those_of_a_full_search(columns, k):
     scores[0, :9] += 9  # all of the best in one chunk
     scores[1, -5:] += 9  # and behind the last whole chunk
     scores[2] = -torch.inf
-    found, places = highest(scores, k)
+    found, positions = highest(scores, k)
     assert torch.equal(found, scores.topk(k)[0])
-    assert torch.equal(scores.gather(1, places), found)
-    assert all(len(set(row)) == k for row in places.tolist())
+    assert torch.equal(scores.gather(1, positions), found)
+    assert all(len(set(row)) == k for row in positions.tolist())

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from lexigraph.abilities.language import LanguageModel
 from lexigraph.cli import app
 from lexigraph.decoding import beam_search, filter_logits, generate
-from lexigraph.decoding.choices import Chance
+from lexigraph.decoding.choices import SentenceRng
 from lexigraph.decoding.sampling import inverse_cdf
 from lexigraph.errors import LexigraphError
 
@@ -264,5 +264,5 @@ def test_a_model_that_gives_nan_is_reported():
 
 
 def test_each_seed_has_its_own_numbers():
-    assert torch.equal(Chance([3, 4], 2).uniforms(5)[1], Chance([4], 1).uniforms(9)[0, :5])
-    assert not torch.equal(*Chance([3, 4], 2).uniforms(5))
+    assert torch.equal(SentenceRng([3, 4], 2).uniforms(5)[1], SentenceRng([4], 1).uniforms(9)[0, :5])
+    assert not torch.equal(*SentenceRng([3, 4], 2).uniforms(5))

@@ -56,7 +56,7 @@ class Bigram(Toy):
 class Recurrent(Toy):
     """A random network whose distribution depends on all tokens so far; its state is updated in place.
 
-    Each sentence has its own first hidden state and a source of `places` vectors, which every row attends to.
+    Each sentence has its own first hidden state and a source of `positions` vectors, which every row attends to.
     """
 
     def __init__(self, vocabulary: int, seed: int, dim: int = 8, sharpness: float = 3.0) -> None:
@@ -72,10 +72,10 @@ class Recurrent(Toy):
             setattr(self, name, getattr(self, name).to(device))
         return self
 
-    def batch(self, sentences: int, seed: int = 0, places: int = 3) -> dict[str, Tensor]:
+    def batch(self, sentences: int, seed: int = 0, positions: int = 3) -> dict[str, Tensor]:
         generator = torch.Generator().manual_seed(seed)
         hidden = torch.randn(sentences, self.dim, generator=generator)
-        return {"hidden": hidden, "source": torch.randn(sentences, places, self.dim, generator=generator)}
+        return {"hidden": hidden, "source": torch.randn(sentences, positions, self.dim, generator=generator)}
 
     def start(self, batch: dict[str, Tensor], width: int = 1) -> Step:
         source = {"memory": batch["source"]}

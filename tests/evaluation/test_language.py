@@ -90,11 +90,11 @@ def word_model(folder: Path, **changes: object) -> Path:
 
 def test_white_space_that_the_vocabulary_drops_earns_nothing(tmp_path):
     run = word_model(tmp_path)
-    tidy, loose = tmp_path / "tidy.txt", tmp_path / "loose.txt"
-    tidy.write_text("ann did not .\nbob is from <unk> .\n")
+    cleaner, loose = tmp_path / "cleaner.txt", tmp_path / "loose.txt"
+    cleaner.write_text("ann did not .\nbob is from <unk> .\n")
     loose.write_text("   ann  did not   . \n\tbob is from\t\t<unk> .\n")
-    scores = [lexigraph.api.evaluate(run, file) for file in (tidy, loose)]
-    assert [found["bytes"] for found in scores] == [len(tidy.read_bytes())] * 2
+    scores = [lexigraph.api.evaluate(run, file) for file in (cleaner, loose)]
+    assert [found["bytes"] for found in scores] == [len(cleaner.read_bytes())] * 2
     assert scores[0]["bits_per_byte"] == scores[1]["bits_per_byte"]
     assert scores[0]["unigram_baseline"] == scores[1]["unigram_baseline"]
 

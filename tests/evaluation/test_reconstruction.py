@@ -41,7 +41,7 @@ def test_sentences_are_compared_character_for_character():
 WEIGHTED = {"objective.variational": True, "objective.kl_weight": 0.3, "objective.free_bits": 0.5,
             "objective.anneal": 2, "eval.mixture": 0, "train.tensorboard": False}  # fmt: skip
 FORMS: list[tuple[str, dict[str, Any]]] = [
-    ("picture", WEIGHTED | {"objective.blur": 0.0, "objective.label_smoothing": 0.1}),
+    ("picture", WEIGHTED | {"objective.noise_level": 0.0, "objective.label_smoothing": 0.1}),
     ("lstm-autoencoder", WEIGHTED | {"objective.drop": 0.0, "objective.label_smoothing": 0.0}),
 ]
 TEXTS = list(sentences(24, seed=3))

@@ -133,8 +133,8 @@ def test_a_damaged_picture_is_refused_wherever_it_is_damaged(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(LexigraphError):
             load_picture(path, "abc", 16)
-    for place in random.integers(8, len(whole), 200):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+    for position in random.integers(8, len(whole), 200):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x55]) + whole[position + 1 :])
         with suppress(LexigraphError):  # if the flip hit what does not matter, the pixels must be right
             assert (load_picture(path, "abc", 16) == picture()).all()
 
@@ -229,14 +229,14 @@ def test_resizing_to_one_pixel_leaves_the_mean_colour():
 @pytest.mark.parametrize(("share", "edge"), [(0.25, 8), (1, 16), (0.0625, 4)])
 def test_an_occlusion_is_one_grey_square_of_the_right_size(share, edge):
     white = np.full((16, 16, 3), 255, dtype=np.uint8)
-    places = set()
+    positions = set()
     for seed in range(20):
         hidden = (degrade(white, "occlusion", share, seed=seed) == 128).all(axis=2)
         rows, columns = np.flatnonzero(hidden.any(axis=1)), np.flatnonzero(hidden.any(axis=0))
         assert hidden.sum() == edge**2
         assert (len(rows), len(columns)) == (edge, edge)
-        places.add((rows[0], columns[0]))
-    assert len(places) > 1 or edge == 16
+        positions.add((rows[0], columns[0]))
+    assert len(positions) > 1 or edge == 16
 
 
 def test_impossible_damage_is_refused():

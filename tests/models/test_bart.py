@@ -11,7 +11,7 @@ import torch
 from lexigraph import api
 from lexigraph.errors import LexigraphError
 from lexigraph.models import bart
-from lexigraph.objectives.hidden import Words
+from lexigraph.objectives.masked import Words
 from lexigraph.run import Run
 from lexigraph.training.distribution import World
 from tests.ids import ids
@@ -53,7 +53,7 @@ def test_a_text_is_spoilt_alike_in_any_company_but_otherwise_in_each_epoch():
 
 def test_sentences_change_places_within_their_document():
     """Lewis et al. (2020): a document is divided into sentences by its full stops, and these are shuffled."""
-    network = network_of(bart.Objective(noise="masking", rate=0.0))  # one token is hidden in any case
+    network = network_of(bart.Objective(noise="masking", mask_rate=0.0))  # one token is hidden in any case
     stop = 5
     begins = np.ones(60, bool)
     network.words = Words(begins, ~begins, np.arange(60) == stop, 4)
@@ -82,7 +82,7 @@ def test_sentences_of_a_stream_change_places(tmp_path, documents):
     (tmp_path / "text.txt").write_text(text)
     changes = {
         "data.unit": "stream", "data.documents": documents, "tokenizer.kind": "word", "train.batch_tokens": 64,
-        "objective.noise": "masking", "objective.rate": 0.01, "model.context": 32,
+        "objective.noise": "masking", "objective.mask_rate": 0.01, "model.context": 32,
     }  # fmt: skip
     folder = api.prepare("bart", tmp_path / "text.txt", tmp_path / "run", tiny=True, quiet=True, set=changes)
     training, _ = api.training_of(Run.open(folder), World(torch.device("cpu")))
@@ -119,7 +119,7 @@ def test_a_user_hears_before_training_that_there_is_nothing_to_permute(tmp_path,
 
 
 def test_a_text_of_one_sentence_keeps_its_order():
-    network = network_of(bart.Objective(noise="masking", rate=0.0))
+    network = network_of(bart.Objective(noise="masking", mask_rate=0.0))
     begins = np.ones(60, bool)
     network.words = Words(begins, ~begins, np.arange(60) == 5, 4)
     tokens = [10, 11, 12, 5]
@@ -131,7 +131,7 @@ def test_a_text_of_one_sentence_keeps_its_order():
 @pytest.mark.parametrize("noise", ["infilling", "masking", "deletion", "rotation"])
 @pytest.mark.parametrize("length", [0, 1, 2, 39])
 def test_texts_of_any_length_fit(noise, length):
-    network = network_of(bart.Objective(noise=noise, rate=0.6, mean=0.1))
+    network = network_of(bart.Objective(noise=noise, mask_rate=0.6, mean_span=0.1))
     batch = network.prepare({"text": [row_of(list(range(10, 10 + length)))]})
     assert batch["source"].shape[1] <= 40
     assert torch.isfinite(network.loss(batch)[0]["loss"].total)

@@ -14,7 +14,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation import masked
 from lexigraph.models import bert, electra
 from lexigraph.models.bert import BERT, Config, Objective, two_segments
-from lexigraph.objectives.hidden import Frame, Words, contents
+from lexigraph.objectives.masked import Frame, Words, contents
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import Vocabularies
@@ -44,8 +44,8 @@ def rows(count: int = 40, longest: int = 20) -> list[np.ndarray]:
 def originals(batch) -> torch.Tensor:
     """The inputs with the guessed tokens put back."""
     restored = batch["inputs"].clone()
-    for row, places, targets in zip(restored, batch["places"], batch["targets"], strict=True):
-        row[places[targets != IGNORE]] = targets[targets != IGNORE]
+    for row, positions, targets in zip(restored, batch["positions"], batch["targets"], strict=True):
+        row[positions[targets != IGNORE]] = targets[targets != IGNORE]
     return restored
 
 
@@ -105,7 +105,7 @@ def test_whole_words_are_hidden_whole():
     word = np.cumsum(made.words.begins[ids])
     for seed in range(20):
         batch = made.prepare({"text": [ids]}, {"": np.array([seed])})
-        chosen = np.isin(np.arange(len(ids)), batch["places"][0].numpy())
+        chosen = np.isin(np.arange(len(ids)), batch["positions"][0].numpy())
         for number in np.unique(word[chosen]):
             inside = (word == number) & (ids != 2)
             assert chosen[inside].all()
@@ -116,8 +116,8 @@ def hidden_together(made, ids: list[int], first: int, second: int) -> set[tuple[
     seen = set()
     for seed in range(200):
         batch = made.prepare({"text": [np.array([BEGIN, *ids, END])]}, {"": np.array([seed])})
-        places = batch["places"][0][batch["targets"][0] != IGNORE]
-        seen.add((ids.index(first) + 1 in places, ids.index(second) + 1 in places))
+        positions = batch["positions"][0][batch["targets"][0] != IGNORE]
+        seen.add((ids.index(first) + 1 in positions, ids.index(second) + 1 in positions))
     return seen
 
 
@@ -126,7 +126,7 @@ def test_words_of_two_lines_or_documents_are_hidden_apart(system, network):
     tokenizer = Tokenizer.train(iter(TEXTS * 9), kind="bpe", size=330, special=["<mask>"])
     settings = {"layers": 1, "heads": 2, "dim": 16, "context": 64}
     known = Vocabularies({"text": tokenizer})
-    made = network(system.Config(**settings), system.Objective(rate=0.4, whole_word=True), known)
+    made = network(system.Config(**settings), system.Objective(mask_rate=0.4, whole_word=True), known)
     newline, she, he = (tokenizer.id_of(piece) for piece in ("\n", "she", " he"))
     lines = tokenizer.encode("he sang .\nshe was singing")
     assert tokenizer.tokens(lines)[lines.index(newline) + 1] == "she"  # in one piece, and no space before it
@@ -139,7 +139,7 @@ def test_words_of_two_lines_or_documents_are_hidden_apart(system, network):
 @pytest.mark.parametrize(("kind", "size"), [("bpe", 275), ("wordpiece", 60)])
 def test_words_of_two_segments_are_hidden_apart(kind, size):
     tokenizer = Tokenizer.train(iter(TEXTS * 3), kind=kind, size=size, special=["<mask>"])
-    objective = Objective(rate=0.4, whole_word=True, next_sentence=True)
+    objective = Objective(mask_rate=0.4, whole_word=True, next_sentence=True)
     known = Vocabularies({"text": tokenizer})
     made = BERT(Config(layers=1, heads=1, dim=8, context=64, pooler=True), objective, known)
     ids = tokenizer.encode(TEXTS[2])[1:]  # a window of a longer text, which begins inside a word
@@ -149,8 +149,8 @@ def test_words_of_two_segments_are_hidden_apart(kind, size):
         batch = made.prepare({"text": [np.array([BEGIN, *ids, END])]}, {"": np.array([seed])})
         if batch["exchanged"][0]:  # <begin> A <end> B <end>, and B is what the window begins with
             first = int((batch["segments"][0] == 1).nonzero()[0])
-            places = batch["places"][0][batch["targets"][0] != IGNORE]
-            seen.add((first - 2 in places, first in places))
+            positions = batch["positions"][0][batch["targets"][0] != IGNORE]
+            seen.add((first - 2 in positions, first in positions))
     assert {(True, False), (False, True)} < seen
 
 
@@ -158,8 +158,8 @@ def test_a_tokenizer_without_a_mask_is_refused():
     tokenizer = Tokenizer.train(iter(TEXTS), kind="word")
     with pytest.raises(UsageError, match=r"tokenizer\.special"):
         BERT(Config(), Objective(), Vocabularies({"text": tokenizer}))
-    with pytest.raises(UsageError, match=r"objective\.rate"):
-        network(Objective(rate=1.5))
+    with pytest.raises(UsageError, match=r"objective\.mask_rate"):
+        network(Objective(mask_rate=1.5))
 
 
 # ---- two segments ----------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_a_pooler_that_nothing_is_asked_of_is_not_trained():
 def test_fused_and_open_attention_agree_and_look_at_no_padding(norm, activation):
     made = network(norm=norm, activation=activation)
     ids, lengths = torch.randint(4, 60, (3, 9), generator=torch.Generator().manual_seed(1)), torch.tensor([9, 4, 1])
-    logits, weights = made.look(ids, lengths)
+    logits, weights = made.attention_weights(ids, lengths)
     inside = torch.arange(9) < lengths[:, None]
     assert torch.allclose(logits[inside], made(ids, lengths)[inside], atol=1e-4)
     assert torch.allclose(weights.sum(-1), torch.ones(2, 3, 2, 9))
@@ -248,9 +248,9 @@ def test_a_guess_sees_both_sides():
     made = network()
     ids = torch.tensor([[2, 5, 3, 6, 2]])
     before = made(ids)[0, 2]
-    for place in (1, 3):
+    for position in (1, 3):
         changed = ids.clone()
-        changed[0, place] = 30
+        changed[0, position] = 30
         assert not torch.allclose(made(changed)[0, 2], before, atol=1e-2)
 
 
@@ -345,7 +345,7 @@ def test_scores_stand_beside_what_frequencies_achieve(model, tmp_path):
     assert scores["accuracy"]["value"] > scores["unigram_baseline"]["accuracy"]
     assert scores["accuracy"]["interval"][0] <= scores["accuracy"]["value"] <= scores["accuracy"]["interval"][1]
     assert scores["hidden"] == 48  # one of five to seven tokens a line
-    assert "rate:0.15" in scores["signature"]
+    assert "mask_rate:0.15" in scores["signature"]
     assert f"{scores['accuracy']['value']:.2%} right" in masked.headline(scores)
     assert api.evaluate(model.path, text)["nll"] == scores["nll"]  # the same tokens are hidden again
 

@@ -34,14 +34,14 @@ def rows(count: int = 60) -> list[np.ndarray]:
 
 def originals(batch) -> torch.Tensor:
     restored = batch["inputs"].clone()
-    for row, places, targets in zip(restored, batch["places"], batch["targets"], strict=True):
-        row[places[targets != IGNORE]] = targets[targets != IGNORE]
+    for row, positions, targets in zip(restored, batch["positions"], batch["targets"], strict=True):
+        row[positions[targets != IGNORE]] = targets[targets != IGNORE]
     return restored
 
 
 def test_all_chosen_tokens_are_hidden_from_the_generator():
     batch = network().prepare({"text": rows()})
-    hidden = batch["inputs"].gather(1, batch["places"])[batch["targets"] != IGNORE]
+    hidden = batch["inputs"].gather(1, batch["positions"])[batch["targets"] != IGNORE]
     assert (hidden == MASK).all()
     assert int((batch["inputs"] == MASK).sum()) == batch.counts["generator"]
 
@@ -58,7 +58,7 @@ def test_only_hidden_tokens_are_replaced_and_a_hit_counts_as_original():
     untouched = batch["inputs"] != MASK
     assert torch.equal(ids[untouched], batch["inputs"][untouched])
     chosen = batch["targets"] != IGNORE
-    hits = (ids.gather(1, batch["places"]) == batch["targets"]) & chosen
+    hits = (ids.gather(1, batch["positions"]) == batch["targets"]) & chosen
     assert 0 < int(hits.sum()) < int(chosen.sum())
     assert int(replaced.sum()) == int(chosen.sum() - hits.sum())
 
@@ -67,11 +67,11 @@ def test_tokens_are_drawn_as_often_as_the_generator_says():
     made = network()
     draws = 4000
     batch = made.prepare({"text": [np.array([2, 7, 8, 9, 2])] * draws}, {"": np.arange(draws)})
-    place = batch["places"][:, 0]
-    same = place == place[0]
-    logits = made.masked_logits(batch["inputs"][:1], None, place[:1, None])[0, 0]
+    position = batch["positions"][:, 0]
+    same = position == position[0]
+    logits = made.masked_logits(batch["inputs"][:1], None, position[:1, None])[0, 0]
     p = logits.softmax(0).detach()
-    drawn = made.replace(batch)[0][same][:, place[0]]
+    drawn = made.replace(batch)[0][same][:, position[0]]
     shares = torch.bincount(drawn, minlength=40) / len(drawn)
     error = (p * (1 - p) / len(drawn)).sqrt()
     assert ((shares - p).abs() <= 4.5 * error + 1e-3).all()
@@ -99,7 +99,7 @@ def test_the_loss_is_the_generators_and_fifty_times_the_discriminators():
     made = network()
     batch = made.prepare({"text": rows()})
     terms, _ = made.loss(batch)
-    assert batch.counts["loss"] == sum(len(row) for row in rows())  # all real places
+    assert batch.counts["loss"] == sum(len(row) for row in rows())  # all real positions
     parts = {name: (term.total / term.count).item() for name, term in terms.items()}
     assert value(terms).item() == pytest.approx(parts["generator"] + 50 * parts["loss"], rel=1e-6)
     ids, replaced = made.replace(batch)

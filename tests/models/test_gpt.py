@@ -29,7 +29,7 @@ def network(**settings) -> GPT:
 def test_fused_and_open_attention_agree_in_every_form(positions, norm, activation):
     made = network(positions=positions, norm=norm, activation=activation)
     ids = torch.randint(3, 30, (3, 9), generator=torch.Generator().manual_seed(1))
-    logits, weights = made.look(ids)
+    logits, weights = made.attention_weights(ids)
     assert torch.allclose(logits, made(ids), atol=1e-4)
     assert weights.shape == (2, 3, 2, 9, 9)
     assert torch.allclose(weights.sum(-1), torch.ones(2, 3, 2, 9))
@@ -87,7 +87,7 @@ def test_rotary_products_depend_on_distance_only():
     table = rotary(50, 8)
 
     def product(place_q: int, place_k: int) -> float:
-        turned = (turn(x, table[:, place : place + 1]) for x, place in ((q, place_q), (k, place_k)))
+        turned = (turn(x, table[:, position : position + 1]) for x, position in ((q, place_q), (k, place_k)))
         one, other = turned
         return float((one * other).sum())
 

@@ -12,13 +12,13 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from lexigraph import recipe
 from lexigraph.errors import LexigraphError
 from lexigraph.models.lstm_autoencoder import PRIOR, Config, LSTMAutoencoder, Objective
-from lexigraph.objectives import chance
+from lexigraph.objectives import rng
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.terms import value
 from tests.ids import ids
 
 END, UNKNOWN = 2, 1
-DENOISING = Objective(hide=0.2, drop=0.3, adversary=2.0)
+DENOISING = Objective(mask_rate=0.2, drop=0.3, adversary=2.0)
 VARIATIONAL = Objective(variational=True, free_bits=0.1, anneal=10, word_dropout=0.3)
 ROWS = [np.array([END, *words, END]) for words in ([5, 6, 7], [8], [9, 10, 11, 12, 13, 14, 15], [16, 17, 18, 19])]
 SEEDS = np.array([11, 22, 33, 44])
@@ -77,7 +77,7 @@ def test_stepping_from_a_vector_gives_the_logits_of_one_pass(width):
     ids = torch.tensor([[END, 5, 6, 7], [END, 8, 9, 10]])
     with torch.inference_mode():
         full = made.logits(z, ids).repeat_interleave(width, 0)
-        step = made.start({"z": z, "blur": torch.ones(2)}, width)
+        step = made.start({"z": z, "noise": torch.ones(2)}, width)
         for time in range(1, 4):
             assert torch.allclose(step.logits, full[:, time - 1], atol=1e-5)
             step = made.step(step.state, ids[:, time].repeat_interleave(width))
@@ -121,7 +121,7 @@ def test_counts_are_known_before_and_every_parameter_gets_a_gradient(objective):
 
 
 def test_the_encoder_sees_some_tokens_hidden_some_not_at_all_and_always_the_end():
-    made = network(Objective(hide=0.2, drop=0.3))
+    made = network(Objective(mask_rate=0.2, drop=0.3))
     count, length = 2000, 11
     targets = torch.arange(3, 3 + length).expand(count, -1).clone()
     targets[:, -1] = END
@@ -138,7 +138,7 @@ def test_the_encoder_sees_some_tokens_hidden_some_not_at_all_and_always_the_end(
 
 
 def test_without_seeds_nothing_is_hidden_and_there_is_no_game():
-    made = network(Objective(hide=0.9, drop=0.9, word_dropout=0.9, adversary=1.0))
+    made = network(Objective(mask_rate=0.9, drop=0.9, word_dropout=0.9, adversary=1.0))
     calm = network(Objective(adversary=1.0))
     batch = made.prepare({"text": ROWS})
     assert set(batch.counts) == {"loss"}
@@ -174,7 +174,7 @@ def test_the_encoder_deceives_the_discriminator_and_that_one_learns_the_truth():
     with torch.no_grad():
         assert (made.discriminator(z - 1e-3 * z.grad) > made.discriminator(z)).all()
     # the discriminator: samples of N(0, 1) are labelled 1 and vectors 0, and λ is nothing to it
-    prior = chance.gaussian(batch["seeds"], 6, PRIOR).double()
+    prior = rng.gaussian(batch["seeds"], 6, PRIOR).double()
     labels = torch.tensor([1.0] * 4 + [0.0] * 4, dtype=torch.double)[:, None]
     judged = made.discriminator(torch.cat([prior, z.detach()]))
     loss = F.binary_cross_entropy_with_logits(judged, labels, reduction="sum")

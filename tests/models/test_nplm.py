@@ -64,11 +64,11 @@ def test_a_word_is_seen_by_the_next_predictions_and_by_no_others(context):
     made = network(context=context)
     ids = text(12)
     before = made(ids)[0]
-    for place in range(12):
+    for position in range(12):
         changed = ids.clone()
-        changed[0, place] = 0
+        changed[0, position] = 0
         moved = (made(changed)[0] - before).abs().amax(-1) > 1e-9
-        assert moved.nonzero().flatten().tolist() == list(range(place, min(place + context, 12)))
+        assert moved.nonzero().flatten().tolist() == list(range(position, min(position + context, 12)))
 
 
 @pytest.mark.parametrize("tied", [True, False])

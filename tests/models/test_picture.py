@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
-from lexigraph.models.picture import BLURS, Config, Objective, PictureAutoencoder
+from lexigraph.models.picture import NOISE_LEVELS, Config, Objective, PictureAutoencoder
 from lexigraph.nn.picture import Doubled
 from lexigraph.objectives.terms import value
 from lexigraph.recipe import Train
@@ -38,7 +38,7 @@ def test_a_vector_is_drawn_at_every_side_and_looked_at_in_sixteen_places(form, s
     drawn = net.draw(torch.randn(2, 32))
     assert drawn.shape == (2, 3, side, side)
     assert drawn.abs().max() <= 1
-    assert net.look(drawn).shape == (2, 16, 32)
+    assert net.picture_encoder(drawn).shape == (2, 16, 32)
 
 
 def test_the_plain_form_has_the_channels_of_its_description():
@@ -46,7 +46,7 @@ def test_the_plain_form_has_the_channels_of_its_description():
     shapes = [tuple(p.shape[:2]) for name, p in net.painter.named_parameters() if p.dim() == 4]
     assert net.painter.start.out_features == 2 * 256
     assert shapes == [(512, 32), (256, 512), (128, 256), (64, 128), (32, 64), (3, 32)]
-    looks = [tuple(p.shape) for p in net.look.parameters() if p.dim() == 4]
+    looks = [tuple(p.shape) for p in net.picture_encoder.parameters() if p.dim() == 4]
     assert looks[0] == (16, 3, 3, 3)  # d / 16
     assert looks[1::2] == [(32, 16, 2, 2), (64, 32, 2, 2), (128, 64, 2, 2), (256, 128, 2, 2)]
 
@@ -75,26 +75,26 @@ def test_a_boundary_before_the_sentence_takes_none_of_its_room():
     assert not torch.allclose(with_start.encode(ids, lengths), network().encode(ids, lengths), atol=1e-2)
 
 
-def test_stretched_places_are_learned_from_and_never_read_with():
-    net, stretched = network(), network(Objective(stretch=0.9))
-    stretched.load_state_dict(net.state_dict())
+def test_jittered_positions_are_learned_from_and_never_read_with():
+    net, jittered = network(), network(Objective(position_jitter=0.9))
+    jittered.load_state_dict(net.state_dict())
     seeds = torch.tensor([3, 4])
     ids, seen = torch.tensor([[5, 6, 7, 2]] * 2), torch.ones(2, 4, dtype=torch.bool)
-    plain, moved = stretched._read(ids, seen), stretched._read(ids, seen, seeds)
+    plain, moved = jittered._read(ids, seen), jittered._read(ids, seen, seeds)
     assert torch.equal(plain, net._read(ids, seen, seeds))
     assert not torch.allclose(moved[0], moved[1], atol=1e-3)  # the same sentence, other gaps
     wider = torch.cat([ids, torch.zeros(2, 3, dtype=torch.long)], 1)
-    padded = stretched._read(wider, F.pad(seen, (0, 3)), seeds)
+    padded = jittered._read(wider, F.pad(seen, (0, 3)), seeds)
     assert torch.allclose(moved, padded, atol=1e-5)  # whatever the company
 
 
 def test_sized_vectors_are_the_same_on_the_sphere_and_add_up_before_it():
     net = network()
     ids, lengths = torch.tensor([[5, 6, 7, 2], [5, 6, 2, 0]]), torch.tensor([4, 3])
-    unit, sized = net.encode(ids, lengths), net.encode(ids, lengths, sized=True)
-    assert torch.allclose(F.layer_norm(sized, sized.shape[1:]), unit, atol=1e-5)
-    assert torch.allclose(net.draw(sized), net.draw(unit), atol=1e-4)
-    assert not torch.allclose(sized.std(1), torch.ones(2), atol=1e-2)
+    unit, unnormalised = net.encode(ids, lengths), net.encode(ids, lengths, unnormalised=True)
+    assert torch.allclose(F.layer_norm(unnormalised, unnormalised.shape[1:]), unit, atol=1e-5)
+    assert torch.allclose(net.draw(unnormalised), net.draw(unit), atol=1e-4)
+    assert not torch.allclose(unnormalised.std(1), torch.ones(2), atol=1e-2)
 
 
 def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
@@ -104,7 +104,7 @@ def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
 
 
 def test_noise_needs_seeds_and_belongs_to_the_example():
-    net = network(Objective(blur=2.0, sharp=0.0, hide=0.3, drop=0.3))
+    net = network(Objective(noise_level=2.0, clean_fraction=0.0, mask_rate=0.3, drop=0.3))
     assert loss(net) == loss(net)  # evaluation: no noise
     seeds = np.arange(8) + 100
     assert loss(net, seeds=seeds, step=0) != pytest.approx(loss(net))
@@ -114,26 +114,26 @@ def test_noise_needs_seeds_and_belongs_to_the_example():
 
 
 def test_hidden_and_dropped_tokens_do_not_reach_the_encoder():
-    for objective in (Objective(hide=1.0), Objective(drop=1.0)):
+    for objective in (Objective(mask_rate=1.0), Objective(drop=1.0)):
         net = network(objective)
         rows = [np.array([2, 5, 6, 7, 2]), np.array([2, 15, 16, 17, 2])]
         read = []
         net.painter.register_forward_pre_hook(lambda module, inputs, read=read: read.append(inputs[0].detach()))
         net.loss(batch(net, rows, seeds=np.arange(2), step=0))
         z = read[0]
-        if objective.hide:  # every token is <unk>: the sentences cannot be told apart
+        if objective.mask_rate:  # every token is <unk>: the sentences cannot be told apart
             assert torch.allclose(z[0], z[1], atol=1e-5)
         else:  # nothing would be left, so that the sentence is shown after all
             assert not torch.allclose(z[0], z[1], atol=1e-2)
 
 
-def test_the_decoder_is_told_the_blur_and_blends_between_levels():
-    net = network(Objective(blur=4.0))
+def test_the_decoder_is_given_the_noise_level_and_blends_between_levels():
+    net = network(Objective(noise_level=4.0))
     with torch.no_grad():
-        net.blur.copy_(torch.arange(len(BLURS))[:, None].expand(-1, 32))
-    told = net._told(torch.tensor([0.0, 0.25, 0.375, 4.0, 9.0]), 5)[:, 0]
+        net.noise_embedding.copy_(torch.arange(len(NOISE_LEVELS))[:, None].expand(-1, 32))
+    told = net._level(torch.tensor([0.0, 0.25, 0.375, 4.0, 9.0]), 5)[:, 0]
     assert torch.allclose(told, torch.tensor([0.0, 1.0, 1.5, 5.0, 5.0]), atol=1e-4)
-    assert torch.equal(net._told(None, 2)[:, 0], torch.zeros(2))
+    assert torch.equal(net._level(None, 2)[:, 0], torch.zeros(2))
 
 
 def test_the_variational_term_is_the_kl_of_normal_distributions():

@@ -1,4 +1,4 @@
-"""T5: what it reads and writes when it learns from plain text, and places that are only distances."""
+"""T5: what it reads and writes when it learns from plain text, and positions that are only distances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PUBLISHED = range(59, 51, -1)  # counted down from the end
 
 def network_of(noise: str = "spans", sentinels: range = SENTINELS[:8]) -> t5.T5:
     torch.manual_seed(0)
-    objective = t5.Objective(noise=noise, rate=0.3, mean=2.0)  # type: ignore[arg-type]
+    objective = t5.Objective(noise=noise, mask_rate=0.3, mean_span=2.0)  # type: ignore[arg-type]
     config = t5.Config(layers=2, heads=2, dim=16, context=40)
     return t5.T5(config, objective, ids(60, sentinels=sentinels)).eval()
 
@@ -66,7 +66,7 @@ def test_the_other_ways_of_the_paper():
 
 def test_scores_depend_on_distances_alone():
     """Behind a prefix that nothing looks at, a text would be read in the same way: only differences count."""
-    distances = RelativeBias(3, both_ways=True, buckets=8, farthest=20)
+    distances = RelativeBias(3, bidirectional=True, buckets=8, farthest=20)
     bias = distances(10, 10)
     for shift in range(1, 9):
         assert torch.equal(bias[..., shift:, shift:], bias[..., :-shift, :-shift])
@@ -76,9 +76,9 @@ def test_scores_depend_on_distances_alone():
 def test_buckets_of_a_hand_worked_table():
     distance = torch.tensor([0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 1000])
     # 8 buckets one way: 0-3 by themselves, then [4, 8), [8, 16), [16, 32), and all the rest would be 8, so the last
-    found = bucket(-distance, both_ways=False, buckets=8, farthest=64)
+    found = bucket(-distance, bidirectional=False, buckets=8, farthest=64)
     assert found.tolist() == [0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7]
-    assert bucket(distance, both_ways=False, buckets=8, farthest=64).tolist() == [0] * 12  # what comes later
+    assert bucket(distance, bidirectional=False, buckets=8, farthest=64).tolist() == [0] * 12  # what comes later
 
 
 @pytest.mark.parametrize("sentinels", [range(0), range(3, 4)])

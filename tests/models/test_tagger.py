@@ -37,8 +37,8 @@ def test_spans_are_those_of_conlleval(tags, spans):
 
 @given(st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), max_size=8))
 def test_spans_cover_every_word_that_is_not_outside_once(tags):
-    covered = [place for first, last, _ in spans_of(tags) for place in range(first, last + 1)]
-    assert sorted(covered) == [place for place, tag in enumerate(tags) if tag != "O"]
+    covered = [position for first, last, _ in spans_of(tags) for position in range(first, last + 1)]
+    assert sorted(covered) == [position for position, tag in enumerate(tags) if tag != "O"]
 
 
 def network() -> Tagger:

@@ -68,8 +68,8 @@ def test_logits_are_those_of_torch_nn_transformer(norm):
     source, target = torch.randint(3, VOCABULARY, (3, 9)), torch.randint(3, VOCABULARY, (3, 6))
     lengths = torch.tensor([9, 2, 5])
     hidden = torch.arange(9) >= lengths[:, None]
-    table, places = ours.embedding.weight, sinusoidal(30, 16)
-    x, y = (table[ids] * math.sqrt(16) + places[: ids.shape[1]] for ids in (source, target))
+    table, positions = ours.embedding.weight, sinusoidal(30, 16)
+    x, y = (table[ids] * math.sqrt(16) + positions[: ids.shape[1]] for ids in (source, target))
     before = nn.Transformer.generate_square_subsequent_mask(6)
     expected = theirs(x, y, tgt_mask=before, src_key_padding_mask=hidden, memory_key_padding_mask=hidden) @ table.T
     assert (ours(source, target, lengths) - expected).abs().max() <= 1e-5 * expected.abs().max()
@@ -114,7 +114,7 @@ def test_targets_are_fed_from_the_boundary_on_and_end_with_it():
 
 def test_a_long_search_outgrows_its_first_room():
     network = network_of()
-    network.room = network.context = 100
+    network.full_context = network.context = 100
     network.register_buffer("table", sinusoidal(100, 16), persistent=False)
     source = torch.randint(3, VOCABULARY, (1, 7))
     ids = torch.cat([torch.tensor([[EOS]]), torch.randint(3, VOCABULARY, (1, 80))], 1)

@@ -12,7 +12,7 @@ import torch
 from lexigraph.decoding.scoring import token_log_probabilities
 from lexigraph.errors import UsageError
 from lexigraph.models.xlnet import Config, Objective, XLNet
-from lexigraph.nn.relative import Looking, RelativeAttention, distances, pick, shift
+from lexigraph.nn.relative import RelativeAttention, Visibility, distances, pick, shift
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives.next_token import token_nll
 from tests.ids import ids
@@ -20,10 +20,10 @@ from tests.ids import ids
 VOCABULARY = 30
 
 
-def network(vocabulary: int = VOCABULARY, rate: float = 0.5, forward: float = 0.0, **settings) -> XLNet:
+def network(vocabulary: int = VOCABULARY, mask_rate: float = 0.5, forward: float = 0.0, **settings) -> XLNet:
     torch.manual_seed(0)
     config = Config(**{"layers": 2, "heads": 2, "dim": 16, "context": 12} | settings)
-    made = XLNet(config, Objective(rate=rate, forward=forward), ids(vocabulary))
+    made = XLNet(config, Objective(mask_rate=mask_rate, forward=forward), ids(vocabulary))
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.normal_(std=0.3)
@@ -41,8 +41,8 @@ def test_in_every_order_the_probabilities_of_all_texts_sum_to_1(order):
     made = network(vocabulary=4)
     texts = torch.tensor([(0, *rest) for rest in itertools.product(range(4), repeat=3)])
     ranks = torch.tensor([0, *order]).expand(len(texts), -1)
-    places = torch.arange(1, 4).expand(len(texts), -1)
-    log_p = made.logits(made.predict(texts, ranks, places, ranks[:, 1:])[0]).log_softmax(2)
+    positions = torch.arange(1, 4).expand(len(texts), -1)
+    log_p = made.logits(made.predict(texts, ranks, positions, ranks[:, 1:])[0]).log_softmax(2)
     each = log_p.gather(2, texts[:, 1:, None]).sum((1, 2))
     assert float(each.exp().sum()) == pytest.approx(1, abs=1e-12)
 
@@ -51,17 +51,17 @@ def test_in_every_order_the_probabilities_of_all_texts_sum_to_1(order):
 def test_a_prediction_moves_with_what_is_known_and_with_nothing_else():
     made = network()
     ids, ranks = random_ids(1, 5), torch.tensor([[0, 2, 0, 1, 3]])
-    places = torch.tensor([[1, 3, 4]])
+    positions = torch.tensor([[1, 3, 4]])
 
     def predicted(row):
-        return made.predict(row, ranks, places, ranks.gather(1, places))[0][0]
+        return made.predict(row, ranks, positions, ranks.gather(1, positions))[0][0]
 
     before = predicted(ids)
-    for place, sees in {0: (1, 1, 1), 1: (0, 0, 1), 2: (1, 1, 1), 3: (1, 0, 1), 4: (0, 0, 0)}.items():
+    for position, sees in {0: (1, 1, 1), 1: (0, 0, 1), 2: (1, 1, 1), 3: (1, 0, 1), 4: (0, 0, 0)}.items():
         changed = ids.clone()
-        changed[0, place] = 3 + (ids[0, place] - 2) % 20
+        changed[0, position] = 3 + (ids[0, position] - 2) % 20
         moved = (predicted(changed) - before).abs().amax(1) > 1e-9
-        assert moved.tolist() == [bool(seen) for seen in sees], place
+        assert moved.tolist() == [bool(seen) for seen in sees], position
 
 
 @torch.no_grad()
@@ -71,10 +71,10 @@ def test_a_gap_is_filled_from_both_sides_and_not_from_other_gaps():
     ids[0, [2, 5]] = made.frame.mask
     gaps = torch.tensor([[2, 5]])
     before = made.masked_logits(ids, None, gaps)
-    for place in (0, 1, 3, 4, 6):
+    for position in (0, 1, 3, 4, 6):
         changed = ids.clone()
-        changed[0, place] = 3 + (ids[0, place] - 2) % 20
-        assert ((made.masked_logits(changed, None, gaps) - before).abs().amax(2) > 1e-9).all(), place
+        changed[0, position] = 3 + (ids[0, position] - 2) % 20
+        assert ((made.masked_logits(changed, None, gaps) - before).abs().amax(2) > 1e-9).all(), position
     for gap, other in ((2, 5), (5, 2)):  # alone, as the last of an order in which the other gap comes later
         ranks = torch.zeros_like(ids).index_fill(1, torch.tensor([gap]), 1).index_fill(1, torch.tensor([other]), 2)
         alone = made.logits(made.predict(ids, ranks, torch.tensor([[gap]]), torch.tensor([[1]]))[0])
@@ -111,15 +111,15 @@ def test_memory_has_its_size_and_no_gradient():
 
 
 def test_the_first_token_is_given_and_the_share_of_others_is_predicted():
-    made = network(rate=0.3)
+    made = network(mask_rate=0.3)
     rows = [np.arange(3, 3 + length) for length in (21, 11, 2)]
     batch = made.prepare({"text": rows}, {"": np.arange(3)})
     assert (batch["targets"] >= 0).sum(1).tolist() == [6, 3, 1]
     assert batch.counts == {"loss": 10}
     assert (batch["ranks"][:, 0] == 0).all()
-    for row, places, targets in zip(rows, batch["places"], batch["targets"], strict=True):
-        for place, target in zip(places.tolist(), targets.tolist(), strict=True):
-            assert target in (-100, row[place] if place < len(row) else None)
+    for row, positions, targets in zip(rows, batch["positions"], batch["targets"], strict=True):
+        for position, target in zip(positions.tolist(), targets.tolist(), strict=True):
+            assert target in (-100, row[position] if position < len(row) else None)
     other = made.prepare({"text": rows}, {"": np.arange(3) + 9})
     assert not torch.equal(batch["ranks"], other["ranks"])
 
@@ -161,19 +161,19 @@ def test_writing_goes_on_beyond_the_context_and_forgets_the_oldest():
         assert torch.allclose(step.logits[0], made(long[:, -8:])[0, -1], atol=1e-9)
 
 
-@pytest.mark.parametrize("rate", [0.0, 1.5])
-def test_a_rate_that_is_no_share_is_refused(rate):
-    with pytest.raises(UsageError, match=r"objective\.rate"):
-        network(rate=rate)
+@pytest.mark.parametrize("mask_rate", [0.0, 1.5])
+def test_a_rate_that_is_no_share_is_refused(mask_rate):
+    with pytest.raises(UsageError, match=r"objective\.mask_rate"):
+        network(mask_rate=mask_rate)
 
 
 def test_moving_and_picking_bring_each_distance_to_its_keys():
     keys, queries, memory = 7, 4, 3
     far = torch.arange(keys, keys - (keys + queries), -1).expand(2, 3, queries, -1)  # each product is its distance
-    places = memory + torch.arange(queries)
-    wanted = (places[:, None] - torch.arange(keys)).expand(2, 3, -1, -1)
+    positions = memory + torch.arange(queries)
+    wanted = (positions[:, None] - torch.arange(keys)).expand(2, 3, -1, -1)
     assert torch.equal(shift(far.double(), keys), wanted.double())
-    assert torch.equal(pick(far.double(), places.expand(2, -1), keys), wanted.double())
+    assert torch.equal(pick(far.double(), positions.expand(2, -1), keys), wanted.double())
     some = torch.tensor([[6, 3], [4, 4]])
     chosen = pick(far[:, :, :2].double(), some, keys)
     assert torch.equal(chosen[:, 0], (some[:, :, None] - torch.arange(keys)).double())
@@ -195,8 +195,8 @@ def test_attention_is_the_sum_that_the_paper_writes():
     x, contents = torch.randn(1, 3, 8).double(), torch.randn(1, 5, 8).double()
     table = distances(5, 8, 8).double()
     other = torch.rand(1, 3, 5) < 0.5
-    seen = attention.remember(contents)
-    found = attention(x, seen, attention.measure(table), Looking(other=other))
+    seen = attention.keys_values(contents)
+    found = attention(x, seen, attention.measure(table), Visibility(other=other))
     mixed = torch.zeros(3, 8).double()
     for head, i in itertools.product(range(2), range(3)):
         part = slice(4 * head, 4 * head + 4)

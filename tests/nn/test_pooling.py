@@ -1,4 +1,4 @@
-"""Pooling of places into one vector."""
+"""Pooling of positions into one vector."""
 
 import torch
 

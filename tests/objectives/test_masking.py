@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lexigraph.objectives.chance import random_of, seeds_of
 from lexigraph.objectives.masking import choose, choose_spans, hide, masked, runs, targets_at
 from lexigraph.objectives.next_token import IGNORE
+from lexigraph.objectives.rng import random_of, seeds_of
 
 MASK, SPECIAL, VOCABULARY = 3, 10, 1000
 LENGTHS = [*range(1, 30), 64, 100, 511, 512]
@@ -41,12 +41,12 @@ def test_the_example_of_the_paper():
 
 
 @pytest.mark.parametrize(
-    ("length", "places"), [(1, 1), (2, 1), (3, 1), (9, 1), (10, 2), (20, 3), (100, 15), (512, 77)]
+    ("length", "positions"), [(1, 1), (2, 1), (3, 1), (9, 1), (10, 2), (20, 3), (100, 15), (512, 77)]
 )
-def test_fifteen_of_a_hundred_words_are_predicted_and_at_least_one(length: int, places: int):
+def test_fifteen_of_a_hundred_words_are_predicted_and_at_least_one(length: int, positions: int):
     for seed in range(20):
         _, targets = masked(different(length), random_of(seed), **WORDS)
-        assert (targets != IGNORE).sum() == places
+        assert (targets != IGNORE).sum() == positions
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -80,7 +80,7 @@ def test_every_place_is_as_likely_as_any_other_and_places_are_independent():
     chosen = np.array([choose(different(20), random_of(seed), special=SPECIAL) for seed in range(8000)])
     assert np.abs(chosen.mean(0) - 0.15).max() < 4.5 * (0.15 * 0.85 / 8000) ** 0.5
     together = (chosen.T.astype(float) @ chosen / 8000)[np.triu_indices(20, 1)]
-    assert np.abs(together - 3 * 2 / (20 * 19)).max() < 0.01  # 3 of 20 places without repetition
+    assert np.abs(together - 3 * 2 / (20 * 19)).max() < 0.01  # 3 of 20 positions without repetition
 
 
 def test_nothing_of_a_hidden_word_is_left_when_all_become_masks():
@@ -98,7 +98,7 @@ def test_special_tokens_are_never_chosen(length: int):
         begins = random_of(seed + 1).random(length) < 0.6
         for chosen in (
             choose(row, random_of(seed), special=SPECIAL),
-            choose(row, random_of(seed), special=SPECIAL, rate=1.0),
+            choose(row, random_of(seed), special=SPECIAL, mask_rate=1.0),
             choose(row, random_of(seed), special=SPECIAL, begins=begins),
             choose_spans(row, random_of(seed), special=SPECIAL),
         ):
@@ -131,10 +131,10 @@ def test_the_seed_decides_and_the_row_is_left_alone():
 
 def epochs_of(epochs: list[int]) -> np.ndarray:
     """The targets of three texts, masked in each of these epochs: (epochs, texts, 60)."""
-    places = np.array([0, 61, 122])
+    positions = np.array([0, 61, 122])
     return np.array(
         [
-            [masked(different(60), random_of(seed), **WORDS)[1] for seed in seeds_of(places, epoch, seed=1)]
+            [masked(different(60), random_of(seed), **WORDS)[1] for seed in seeds_of(positions, epoch, seed=1)]
             for epoch in epochs
         ]
     )
@@ -182,7 +182,7 @@ def test_words_are_hidden_whole_and_as_many_as_fit():
 def test_a_word_with_a_special_piece_is_left_alone():
     row, begins = np.array([20, 21, 2, 22, 23]), np.array([True, False, False, True, False])
     for seed in range(20):
-        chosen = choose(row, random_of(seed), special=SPECIAL, rate=1.0, begins=begins)
+        chosen = choose(row, random_of(seed), special=SPECIAL, mask_rate=1.0, begins=begins)
         assert chosen.tolist() == [False, False, False, True, True]
 
 
@@ -210,17 +210,17 @@ def test_one_word_in_six_is_in_a_span(length: int):
 
 
 def test_spans_have_one_to_five_words_and_lie_anywhere():
-    found, places = [], np.zeros(600)
+    found, positions = [], np.zeros(600)
     for seed in range(500):
         chosen = choose_spans(different(600), random_of(seed), special=SPECIAL)
         found.append(lengths_of_spans(chosen))
-        places += chosen
+        positions += chosen
     lengths = np.concatenate(found)
     share = np.bincount(lengths, minlength=12) / len(lengths)
     assert np.abs(share[1:6] - 0.2).max() < 0.04  # a few spans touch, and one in each row is cut
     assert share[6:].sum() < 0.08
-    assert np.abs(places / 500 - 1 / 6).max() < 0.1
-    assert places[:100].mean() == pytest.approx(places[-100:].mean(), rel=0.1)
+    assert np.abs(positions / 500 - 1 / 6).max() < 0.1
+    assert positions[:100].mean() == pytest.approx(positions[-100:].mean(), rel=0.1)
 
 
 def test_runs_are_written_out():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from lexigraph.objectives.chance import random_of
 from lexigraph.objectives.permutation import FAR, factorise, masks, ranks_of
+from lexigraph.objectives.rng import random_of
 
 SPECIAL = 10
 LENGTHS = [*range(1, 30), 64, 100, 511, 512]
@@ -25,13 +25,13 @@ def ranks_for(length: int, seed: int, ordered: bool = False) -> tuple[np.ndarray
 
 
 def test_the_order_of_the_paper():
-    """Figure 4 of the paper: places 3, 2, 4, 1 in this order, and what each sees."""
+    """Figure 4 of the paper: positions 3, 2, 4, 1 in this order, and what each sees."""
     ranks = ranks_of(np.array([2, 1, 3, 0]), np.ones(4, bool), ordered=True)
     content, query = masks(ranks)
     see = [{1, 2, 3, 4}, {2, 3}, {3}, {2, 3, 4}]
     assert [set((np.flatnonzero(row) + 1).tolist()) for row in content] == see
     assert [set((np.flatnonzero(row) + 1).tolist()) for row in query] == [
-        all_seen - {place} for place, all_seen in enumerate(see, 1)
+        all_seen - {position} for position, all_seen in enumerate(see, 1)
     ]
 
 
@@ -66,11 +66,11 @@ def test_no_prediction_can_know_its_word_or_a_later_one(ordered: bool):
         for _ in range(6):  # 64 layers
             reached = (reached @ reached > 0).astype(int)
         known = query.astype(int) @ reached > 0
-        for place in np.flatnonzero(predicted):
-            later = ranks >= ranks[place]
-            assert later[place]
-            assert not known[place, later].any()
-            assert known[place, ~later].all()  # and it does know all that came before
+        for position in np.flatnonzero(predicted):
+            later = ranks >= ranks[position]
+            assert later[position]
+            assert not known[position, later].any()
+            assert known[position, ~later].all()  # and it does know all that came before
 
 
 def test_a_prediction_knows_all_of_the_context_and_the_context_itself():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lexigraph.objectives import spans
-from lexigraph.objectives.chance import random_of
 from lexigraph.objectives.masking import hide
+from lexigraph.objectives.rng import random_of
 
 MASK, SENTINELS, SPECIAL, VOCABULARY = 3, tuple(range(4, 204)), 204, 5000
 LENGTHS = [*range(1, 30), 64, 100, 511, 512]
@@ -78,7 +78,7 @@ def test_prefix_language_modelling_of_the_table():
     assert words(targets) == "me to your party last week ."
     made = {tuple(map(words, WAYS["prefix"](ids(TEXT), random_of(seed)))) for seed in range(200)}
     assert (words(inputs), words(targets)) in made
-    assert len(made) == 10  # at each place between two tokens
+    assert len(made) == 10  # at each position between two tokens
 
 
 def test_bert_style_of_the_table():
@@ -129,7 +129,7 @@ def test_random_spans_of_the_table():
     inputs, targets = spans.replaced(ids(TEXT), noise, SENTINELS)
     assert words(inputs) == "Thank you <X> to <Y> week ."
     assert words(targets) == "<X> for inviting me <Y> your party last <Z>"
-    settings = {"rate": 6 / 11, "mean": 3.0}  # six tokens in two spans, as in the example
+    settings = {"mask_rate": 6 / 11, "mean_span": 3.0}  # six tokens in two spans, as in the example
     assert any(np.array_equal(noisy(11, seed, **settings), noise) for seed in range(2000))
 
 
@@ -252,12 +252,12 @@ def test_there_are_so_many_tokens_in_so_many_spans(length: int, tokens: int, num
         assert not noise[0]
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.15, 0.25, 0.5])
+@pytest.mark.parametrize("mask_rate", [0.1, 0.15, 0.25, 0.5])
 @pytest.mark.parametrize("mean", [2.0, 3.0, 5.0, 10.0])
-def test_rates_and_lengths_of_the_paper(rate: float, mean: float):
+def test_rates_and_lengths_of_the_paper(mask_rate: float, mean: float):
     """Tables 6 and 7."""
-    noise = noisy(512, 0, rate=rate, mean=mean)
-    assert noise.mean() == pytest.approx(rate, abs=1 / 512)
+    noise = noisy(512, 0, mask_rate=mask_rate, mean_span=mean)
+    assert noise.mean() == pytest.approx(mask_rate, abs=1 / 512)
     assert span_lengths(noise).mean() == pytest.approx(mean, rel=0.1)
 
 
@@ -265,7 +265,7 @@ def test_all_choices_are_equally_likely():
     """Four tokens of eleven in two spans: 3 ways to cut the noise, 21 to lay it among the seven that stay."""
     counts: dict[bytes, int] = {}
     for seed in range(6300):
-        noise = noisy(11, seed, rate=4 / 11, mean=2.0).tobytes()
+        noise = noisy(11, seed, mask_rate=4 / 11, mean_span=2.0).tobytes()
         counts[noise] = counts.get(noise, 0) + 1
     assert len(counts) == 3 * 21
     expected = 6300 / len(counts)
@@ -274,7 +274,7 @@ def test_all_choices_are_equally_likely():
 
 def test_more_noise_than_can_be_kept_apart():
     for seed in range(50):
-        noise = noisy(10, seed, rate=0.9, mean=1.0)
+        noise = noisy(10, seed, mask_rate=0.9, mean_span=1.0)
         assert noise.sum() == 9
         assert len(span_lengths(noise)) == 1
 

@@ -21,7 +21,7 @@ from tests.ids import ids as vocabulary
 from .same import assert_same, assert_same_gradients
 
 VOCABULARY = 97
-SIZES = [  # layers, heads, width, inner width, places, activation
+SIZES = [  # layers, heads, width, inner width, positions, activation
     (1, 1, 16, 24, 12, "gelu"),
     (2, 4, 32, 64, 24, "gelu"),
     (3, 2, 48, 96, 40, "gelu_new"),
@@ -58,7 +58,7 @@ def test_logits_of_padded_rows_are_those_of_bert(size, lengths):
             mine = ours(ids * seen, torch.tensor(lengths), kinds)
             other = theirs(ids * seen, attention_mask=seen.long(), token_type_ids=kinds).logits
             assert_same(mine[seen], other[seen])
-        whole = torch.randint(4, VOCABULARY, (2, size[4]))  # all places there are
+        whole = torch.randint(4, VOCABULARY, (2, size[4]))  # all positions there are
         assert_same(ours(whole), theirs(whole).logits)
 
 
@@ -75,9 +75,9 @@ def test_hidden_states_pooler_and_order_are_those_of_bert(size, lengths):
         assert_same(ours.pooled(hidden), inside.pooler_output)
         other = theirs(ids * seen, attention_mask=seen.long(), token_type_ids=segments)
         assert_same(ours.order(ours.pooled(hidden)), other.seq_relationship_logits)
-        places = torch.tensor([[0], [0], [1]])
-        masked = ours.masked_logits(ids * seen, torch.tensor(lengths), places, segments)
-        assert_same(masked[:, 0], other.prediction_logits[torch.arange(3), places[:, 0]])
+        positions = torch.tensor([[0], [0], [1]])
+        masked = ours.masked_logits(ids * seen, torch.tensor(lengths), positions, segments)
+        assert_same(masked[:, 0], other.prediction_logits[torch.arange(3), positions[:, 0]])
 
 
 @pytest.mark.parametrize("next_sentence", [False, True])
@@ -90,8 +90,8 @@ def test_losses_and_gradients_are_those_of_bert(next_sentence):
     loss = value(ours.loss(batch)[0])
     loss.backward()
     labels = torch.full_like(batch["inputs"], IGNORE)
-    for row, places, targets in zip(labels, batch["places"], batch["targets"], strict=True):
-        row[places[targets != IGNORE]] = targets[targets != IGNORE]
+    for row, positions, targets in zip(labels, batch["positions"], batch["targets"], strict=True):
+        row[positions[targets != IGNORE]] = targets[targets != IGNORE]
     seen = (torch.arange(labels.shape[1]) < batch["lengths"][:, None]).long()
     more = {}
     if next_sentence:

@@ -20,7 +20,7 @@ from tests.ids import ids as vocabulary
 from .same import assert_same
 
 VOCABULARY = 97
-SIZES = [  # layers, heads, width, inner width, width of embeddings, places
+SIZES = [  # layers, heads, width, inner width, width of embeddings, positions
     (1, 1, 16, 24, 16, 12),
     (2, 4, 32, 64, 20, 24),
     (3, 2, 48, 96, 64, 40),
@@ -92,7 +92,7 @@ def exported(ours: electra.ELECTRA, part: str, folder: Path) -> Any:
 
 @pytest.mark.parametrize("config", [{}, {"embedding": 32}, {"embedding": 16, "activation": "relu"}])
 def test_both_parts_are_exported_and_have_the_losses_of_electra(config, tmp_path):
-    """The generator's loss over masked places, the discriminator's over all of them, on what was really drawn."""
+    """The generator's loss over masked positions, the discriminator's over all of them, on what was really drawn."""
     ours = both_parts(**config)
     random = np.random.default_rng(0)
     rows = [np.array([2, *random.integers(4, VOCABULARY, length), 2]) for length in (17, 9, 3, 1)]
@@ -100,8 +100,8 @@ def test_both_parts_are_exported_and_have_the_losses_of_electra(config, tmp_path
     terms, _ = ours.loss(batch)
     seen = (torch.arange(batch["inputs"].shape[1]) < batch["lengths"][:, None]).long()
     labels = torch.full_like(batch["inputs"], IGNORE)
-    for row, places, targets in zip(labels, batch["places"], batch["targets"], strict=True):
-        row[places[targets != IGNORE]] = targets[targets != IGNORE]
+    for row, positions, targets in zip(labels, batch["positions"], batch["targets"], strict=True):
+        row[positions[targets != IGNORE]] = targets[targets != IGNORE]
     generator, discriminator = (exported(ours, part, tmp_path / part) for part in reversed(PARTS))
     with torch.no_grad():
         guessed = generator(batch["inputs"], attention_mask=seen, labels=labels)
@@ -110,9 +110,9 @@ def test_both_parts_are_exported_and_have_the_losses_of_electra(config, tmp_path
         assert_same(terms["generator"].total / terms["generator"].count, guessed.loss)
         assert_same(terms["loss"].total / terms["loss"].count, judged.loss)
         assert_same(ours(drawn, batch["lengths"])[seen.bool()], judged.logits[seen.bool()])
-        masked = ours.masked_logits(batch["inputs"], batch["lengths"], batch["places"])
+        masked = ours.masked_logits(batch["inputs"], batch["lengths"], batch["positions"])
         valid = batch["targets"] != IGNORE
-        theirs = guessed.logits[torch.arange(4)[:, None], batch["places"]]
+        theirs = guessed.logits[torch.arange(4)[:, None], batch["positions"]]
         assert_same(masked[valid], theirs[valid])
 
 

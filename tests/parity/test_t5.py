@@ -58,13 +58,13 @@ def test_logits_of_padded_sources_are_those_of_t5(size, kind, tied, lengths):
     assert_same(mine, other)
 
 
-@pytest.mark.parametrize("both_ways", [True, False])
-def test_buckets_are_those_of_t5(both_ways):
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_buckets_are_those_of_t5(bidirectional):
     modeling = pytest.importorskip("transformers.models.t5.modeling_t5")
     distance = torch.arange(-400, 400)
     for buckets, farthest in ((32, 128), (8, 20), (16, 300)):
-        theirs = modeling.T5Attention._relative_position_bucket(distance, both_ways, buckets, farthest)
-        assert torch.equal(bucket(distance, both_ways=both_ways, buckets=buckets, farthest=farthest), theirs)
+        theirs = modeling.T5Attention._relative_position_bucket(distance, bidirectional, buckets, farthest)
+        assert torch.equal(bucket(distance, bidirectional=bidirectional, buckets=buckets, farthest=farthest), theirs)
 
 
 def test_loss_and_gradients_are_those_of_t5():

@@ -66,7 +66,7 @@ def test_windows_with_memory_are_those_of_transformers() -> None:
     ours, theirs = pair(3)
     windows, segments = torch.randint(VOCABULARY, (3, 2, 5)), torch.randint(2, (3, 2, 5))
     carry, mems = None, None
-    for ids, kinds in zip(windows, segments, strict=True):  # 5, then 7 (as many as it keeps), then 7 places before
+    for ids, kinds in zip(windows, segments, strict=True):  # 5, then 7 (as many as it keeps), then 7 positions before
         mine, carry = ours.read(ids, None, kinds, carry)
         other = theirs(ids, mems=mems, token_type_ids=kinds, use_mems=True)
         mems = other.mems
@@ -76,11 +76,11 @@ def test_windows_with_memory_are_those_of_transformers() -> None:
             assert_same(carry["memory"][:, number], kept.transpose(0, 1))
 
 
-def masks(ranks: Tensor, places: Tensor) -> dict[str, Tensor]:
+def masks(ranks: Tensor, positions: Tensor) -> dict[str, Tensor]:
     """An order of prediction as transformers takes it."""
-    mapping = torch.nn.functional.one_hot(places, ranks.shape[1]).float()
+    mapping = torch.nn.functional.one_hot(positions, ranks.shape[1]).float()
     tied = (ranks[:, None] == ranks[:, :, None]) & (ranks[:, :, None] > 0)
-    hidden = (ranks[:, None] > ranks[:, :, None]) | tied  # a place does not see itself, contents see to that alone
+    hidden = (ranks[:, None] > ranks[:, :, None]) | tied  # a position does not see itself, contents see to that alone
     return {"perm_mask": hidden.float(), "target_mapping": mapping}
 
 
@@ -92,16 +92,16 @@ def test_predictions_in_any_order_are_those_of_transformers(remembered: int, pad
     random = np.random.default_rng(remembered)
     ids, segments = torch.randint(VOCABULARY, (2, 10)), torch.randint(2, (2, 10))
     ranks = torch.zeros(2, 10, dtype=torch.long)
-    places = torch.stack([torch.from_numpy(random.permutation(np.arange(1, 10 - padding))[:4]) for _ in range(2)])
-    ranks.scatter_(1, places, torch.arange(1, 5).expand(2, -1))
+    positions = torch.stack([torch.from_numpy(random.permutation(np.arange(1, 10 - padding))[:4]) for _ in range(2)])
+    ranks.scatter_(1, positions, torch.arange(1, 5).expand(2, -1))
     inside = torch.arange(10) < 10 - padding
     carry = mems = None
     if remembered:
         earlier = torch.randint(VOCABULARY, (2, remembered))
         carry, mems = ours.read(earlier)[1], theirs(earlier, use_mems=True).mems
     other = theirs(ids, attention_mask=inside.float().expand(2, -1), token_type_ids=segments, mems=mems,
-                   **masks(ranks, places)).logits  # fmt: skip
-    mine, _ = ours.predict(ids, ranks.where(inside, 10), places, ranks.gather(1, places), carry, segments)
+                   **masks(ranks, positions)).logits  # fmt: skip
+    mine, _ = ours.predict(ids, ranks.where(inside, 10), positions, ranks.gather(1, positions), carry, segments)
     assert_same(ours.logits(mine), other)
 
 
@@ -113,7 +113,7 @@ def test_loss_and_gradients_of_a_batch_are_those_of_transformers() -> None:
     loss.backward()
     seen = torch.arange(12) < torch.tensor([12, 7, 9])[:, None]
     other = theirs(batch["inputs"], attention_mask=seen.float(), labels=batch["targets"],
-                   **masks(batch["ranks"], batch["places"])).loss  # fmt: skip
+                   **masks(batch["ranks"], batch["positions"])).loss  # fmt: skip
     other.backward()
     assert_same(loss, other)
     gradients = {name: p.grad if p.grad is not None else torch.zeros_like(p) for name, p in theirs.named_parameters()}
@@ -127,8 +127,8 @@ def test_the_next_token_is_predicted_as_by_transformers() -> None:
     ours, theirs = pair()
     ids = torch.randint(VOCABULARY, (2, 8))
     ranks = torch.arange(9).expand(2, -1)
-    places = torch.arange(1, 9).expand(2, -1)
-    other = theirs(torch.nn.functional.pad(ids, (0, 1)), **masks(ranks, places)).logits
+    positions = torch.arange(1, 9).expand(2, -1)
+    other = theirs(torch.nn.functional.pad(ids, (0, 1)), **masks(ranks, positions)).logits
     assert_same(ours(ids), other)
 
 

@@ -253,8 +253,8 @@ def test_the_longest_line_of_records_holds_for_streams_too(write):
 
 def test_lines_are_cleaned_and_those_of_which_nothing_is_left_go(write):
     data = Data(train=write("a.txt", "Hello  World\n###\nBYE\n"), split=(1.0,))
-    tidy = Data(train=data.train, split=(1.0,), clean=("drop_symbols", "lower", "whitespace"))
-    assert [text_of(example) for example in examples(tidy)] == ["hello world", "bye"]
+    cleaner = Data(train=data.train, split=(1.0,), clean=("drop_symbols", "lower", "whitespace"))
+    assert [text_of(example) for example in examples(cleaner)] == ["hello world", "bye"]
 
 
 def test_a_stream_is_cleaned_line_by_line_and_keeps_its_line_breaks(write):
@@ -297,8 +297,8 @@ def test_words_stay_as_they_are_where_a_long_line_is_cut(write, text, clean):
 def test_a_long_line_ends_where_it_ended_when_its_last_piece_is_dropped(write):
     words = "a " * (readers.PIECE_CHARS // 2)
     data = Data(train=write("a.txt", f"{words}###\nnext\n"), unit="stream", split=(1.0,))
-    tidy = dataclasses.replace(data, clean=("drop_symbols", "whitespace"))
-    assert joined(examples(tidy)) == {"train": words.strip() + "\nnext\n"}
+    cleaner = dataclasses.replace(data, clean=("drop_symbols", "whitespace"))
+    assert joined(examples(cleaner)) == {"train": words.strip() + "\nnext\n"}
 
 
 def test_documents_of_which_nothing_is_left_leave_no_boundary(write):

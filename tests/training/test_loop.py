@@ -100,7 +100,7 @@ def test_the_best_weights_of_a_variational_run_are_never_of_before_annealing_end
     scores = iter([1.0, 2.0, 3.0])
     monkeypatch.setattr(lexigraph.api, "_validator", lambda *_: lambda network: {"loss": next(scores)})
     changes = {"objective.variational": True, "objective.anneal": anneal, "eval.mixture": 0}
-    changes |= {"objective.blur": 0.0} if system == "picture" else {}
+    changes |= {"objective.noise_level": 0.0} if system == "picture" else {}
     said: list[str] = []
     monkeypatch.setattr(Reporter, "say", lambda self, text: said.append(text))
     out = tmp_path / "run"

@@ -68,7 +68,7 @@ def test_a_curve_over_a_setting_is_a_table_and_a_page(run, tmp_path):
     pairs = "she\the\t9\nshe\tdoor\t1\nhe\tthey\t8\nlamp\tdoor\t5\n"
     (tmp_path / "word-vectors-eval" / "word-sim" / "mine.txt").write_text(pairs)
     few = ("--set", "epochs=1", "--set", "min_count=2", "--set", "threads=1")
-    asked = ("words", "curve", "ppmi-svd", "--data", "my.txt", "--gold", ".", *few)
+    asked = ("words", "curve", "ppmi-svd", "--data", "my.txt", "--benchmarks", ".", *few)
     code, out, said = run(*asked, "--over", "side=both,left", "--out", "side.html")
     assert code == 0, said
     rows = [line.split("\t") for line in out.splitlines()]

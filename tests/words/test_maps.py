@@ -204,7 +204,7 @@ def test_labels_cover_neither_each_other_nor_a_dot():
     dots = random.normal(300, 60, (150, 2))  # crowded, so that not all find room
     boxes = np.stack([random.uniform(10, 60, 150), np.full(150, 9.0)], axis=1)
     frame = np.array([[100.0, 100.0], [500.0, 500.0]])
-    centres = maps.label_places(dots, boxes, range(150), dots, frame)
+    centres = maps.label_positions(dots, boxes, range(150), dots, frame)
     put = np.isfinite(centres[:, 0])
     assert 75 < put.sum() < 150
     low, high = (centres - boxes / 2)[put], (centres + boxes / 2)[put]

@@ -100,12 +100,18 @@ class Encoder(MaskFilling, Vectors):
     """A vector for every token of a text, and one for the whole."""
 
     def encode(
-        self, texts: str | Sequence[str], *, lossless: bool = False, sized: bool = False, pooling: str | None = None
+        self,
+        texts: str | Sequence[str],
+        *,
+        lossless: bool = False,
+        unnormalised: bool = False,
+        pooling: str | None = None,
     ) -> Float32[np.ndarray, "n dim"]:
         """One vector for each text from the vectors of its tokens: their mean (if None), or "cls", the first one."""
-        if lossless or sized:
+        if lossless or unnormalised:
             raise UsageError(
-                "An encoder does not give texts back: leave out lossless (--lossless) and sized (--sized)."
+                "An encoder does not give texts back: leave out lossless (--lossless) and "
+                "unnormalised (--unnormalised)."
             )
         if pooling not in (None, "mean", "cls"):
             raise UsageError(f"There is no pooling {pooling!r}: choose mean or cls.")
@@ -117,7 +123,7 @@ class Encoder(MaskFilling, Vectors):
             batch = self._batch([[frame.begin, *rows[i].tolist(), frame.end] for i in chosen])
             with torch.inference_mode():
                 hidden = self.network.hidden(batch["ids"], batch["lengths"]).float()
-            if pooling != "cls":  # over all places, those of the boundaries too
+            if pooling != "cls":  # over all positions, those of the boundaries too
                 seen = torch.arange(hidden.shape[1], device=self.device) < batch["lengths"][:, None]
                 pooled = (hidden * seen.unsqueeze(2)).sum(1) / batch["lengths"][:, None]
             else:

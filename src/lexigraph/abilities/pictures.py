@@ -26,7 +26,7 @@ class PictureSpace(SentenceSpace):
         pictures: UInt8[np.ndarray, "*n side side 3"] | str | Path | Sequence[str | Path],
         *,
         beam: int = 1,
-        blur: float | np.ndarray = 0.0,
+        noise: float | np.ndarray = 0.0,
     ) -> list[str]:
         """The sentence in each picture: an array, or PNG files that this model drew (`save_pictures`)."""
         self._require_pictures()
@@ -42,7 +42,7 @@ class PictureSpace(SentenceSpace):
                 f"These are not pictures of this model: it reads arrays of uint8 and shape (n, {side}, {side}, 3), "
                 f"not {pictures.dtype} and {pictures.shape}."
             )
-        return [row[0].text for row in self._told(self.space.read(pictures, beam=beam, blur=blur))]
+        return [row[0].text for row in self._told(self.space.read(pictures, beam=beam, noise=noise))]
 
     def save_pictures(self, z: np.ndarray | str | Sequence[str], folder: str | Path) -> list[Path]:
         """Draw each vector (or text) into a PNG file that carries this model's fingerprint."""

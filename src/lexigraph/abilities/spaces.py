@@ -22,9 +22,9 @@ from lexigraph.nn.autoencoder import Autoencoder
 from lexigraph.run import Run
 from lexigraph.text.tables import Table
 
-SUM_BLUR = 0.7  # of sums, unless told otherwise: near a sentence, if the sum makes sense
-BLEND_BLUR = 4.0  # of blends: far from any sentence, a likely one is wanted
-SAMPLE_BLUR = 1.5  # of samples, which are about as likely then as real sentences
+SUM_NOISE = 0.7  # of sums, unless told otherwise: near a sentence, if the sum makes sense
+BLEND_NOISE = 4.0  # of blends: far from any sentence, a likely one is wanted
+SAMPLE_NOISE = 1.5  # of samples, which are about as likely then as real sentences
 MIXTURE = "mixture.safetensors"
 
 
@@ -34,13 +34,19 @@ class SentenceSpace(Vectors):
     network: Autoencoder
 
     def encode(
-        self, texts: str | Sequence[str], *, lossless: bool = False, sized: bool = False, pooling: str | None = None
+        self,
+        texts: str | Sequence[str],
+        *,
+        lossless: bool = False,
+        unnormalised: bool = False,
+        pooling: str | None = None,
     ) -> Float32[np.ndarray, "n latent"]:
         """The vector of each text.
 
         lossless: move the vectors of texts that would not come back until their 8-bit pictures are read exactly;
             warns where none was found.
-        sized: keep the vectors' own lengths, which grow with the text, for arithmetic; pictures and sentences do not
+        unnormalised: keep the vectors' own lengths, which grow with the text, for arithmetic; pictures and sentences
+        do not
             depend on them.
 
             >>> model.encode(["She laughed ."]).shape        # doctest: +SKIP
@@ -48,10 +54,10 @@ class SentenceSpace(Vectors):
         """
         if pooling is not None:
             raise UsageError("An autoencoder has one vector for a text: leave out pooling (--pooling).")
-        if lossless and sized:
-            raise UsageError("Refined vectors have no lengths of their own: choose lossless or sized.")
+        if lossless and unnormalised:
+            raise UsageError("Refined vectors have no lengths of their own: choose lossless or unnormalised.")
         rows = self._sentences(texts)
-        z = self.space.encode(rows, sized)
+        z = self.space.encode(rows, unnormalised)
         if not lossless:
             return z
         z, exact = self.space.refine(z, rows)
@@ -65,15 +71,15 @@ class SentenceSpace(Vectors):
         *,
         beam: int = 1,
         n_best: int = 1,
-        blur: float | np.ndarray = 0.0,
+        noise: float | np.ndarray = 0.0,
         alpha: float = 0.7,
     ) -> list[str] | list[list[Scored]]:
         """The sentence of each vector; with n_best > 1, the best few of each with their scores.
 
-        blur: how far the vector may be from the sentence that is meant, in standard deviations of its entries: 0
+        noise: how far the vector may be from the sentence that is meant, in standard deviations of its entries: 0
             takes it at its word, 0.5 to 1 prefers a likely sentence near it.
         """
-        found = self.hypotheses(z, beam=beam, n_best=n_best, blur=blur, alpha=alpha)
+        found = self.hypotheses(z, beam=beam, n_best=n_best, noise=noise, alpha=alpha)
         return [row[0].text for row in found] if n_best == 1 else found
 
     def hypotheses(self, z: np.ndarray, **search: Any) -> list[list[Scored]]:
@@ -87,22 +93,22 @@ class SentenceSpace(Vectors):
         weights: Sequence[Sequence[float]] | np.ndarray | None = None,
         how: str = "linear",
         beam: int = 1,
-        blur: float | None = None,
+        noise: float | None = None,
     ) -> list[Scored]:
         """Sentences on the way from one text to another, or in the triangle between three.
 
         weights: rows of one weight per text instead of even steps; they may lie outside 0 to 1.
         how: "linear", or "spherical": along the great circle.
-        blur: as in `decode`; None: none at the texts themselves, and much between them.
+        noise: as in `decode`; None: none at the texts themselves, and much between them.
 
             >>> [str(s) for s in model.blend("He slept .", "They sang .", steps=3)]        # doctest: +SKIP
             ['He slept .', 'They slept .', 'They sang .']
         """
         path, matrix = self.path_between(*texts, steps=steps, weights=weights, how=how)
-        if blur is None:
+        if noise is None:
             between = np.sort(np.abs(matrix), 1)[:, :-1].max(1) > 1e-9
-            return self._best(path, beam, between * self.default_blur(None, BLEND_BLUR))
-        return self._best(path, beam, blur)
+            return self._best(path, beam, between * self.default_noise(None, BLEND_NOISE))
+        return self._best(path, beam, noise)
 
     def path_between(
         self,
@@ -123,7 +129,7 @@ class SentenceSpace(Vectors):
             raise UsageError(f"Weights are rows of {len(texts)} numbers, one for each text.")
         return blend(self.encode(texts), matrix, how), matrix
 
-    def solve(self, expression: str, *, beam: int = 1, n_best: int = 1, blur: float | None = None) -> list[Scored]:
+    def solve(self, expression: str, *, beam: int = 1, n_best: int = 1, noise: float | None = None) -> list[Scored]:
         """Vector arithmetic, written as a person would: `They ran . - He ran . + He sings .`
 
         Each sentence may have a weight before it (`- 0.5 He ran .`); quotes protect signs and numbers inside one.
@@ -131,12 +137,12 @@ class SentenceSpace(Vectors):
         """
         parts = parse(expression)
         texts = [part.text for part in parts]
-        z = self.encode(texts, sized=True)
+        z = self.encode(texts, unnormalised=True)
         for text, back in zip(texts, self.decode(z), strict=True):
             if back != self._normalised(text):
                 warnings.warn(f"The model reads {text!r} as {back!r}: the result may be off.", stacklevel=2)
         target = combine(z, [part.weight for part in parts])
-        return self.hypotheses(target[None], beam=beam, n_best=n_best, blur=self.default_blur(blur, SUM_BLUR))[0]
+        return self.hypotheses(target[None], beam=beam, n_best=n_best, noise=self.default_noise(noise, SUM_NOISE))[0]
 
     def sample(
         self,
@@ -145,7 +151,7 @@ class SentenceSpace(Vectors):
         component: int | None = None,
         plain: bool = False,
         temperature: float = 1.0,
-        blur: float | None = None,
+        noise: float | None = None,
         beam: int = 1,
         seed: int = 0,
     ) -> list[Scored]:
@@ -156,7 +162,7 @@ class SentenceSpace(Vectors):
         """
         mixture = self.mixture.merged() if plain else self.mixture
         z, _ = mixture.sample(count, seed, component, temperature)
-        return self._best(z, beam, self.default_blur(blur, SAMPLE_BLUR))
+        return self._best(z, beam, self.default_noise(noise, SAMPLE_NOISE))
 
     @cached_property
     def mixture(self) -> Mixture:
@@ -196,12 +202,12 @@ class SentenceSpace(Vectors):
         """The network as a space of sentences, on token ids and arrays."""
         return Space(self.network, self.tokenizer.eos, self._banned)
 
-    def _best(self, z: np.ndarray, beam: int, blur: float | np.ndarray) -> list[Scored]:
-        return [row[0] for row in self.hypotheses(z, beam=beam, blur=blur)]
+    def _best(self, z: np.ndarray, beam: int, noise: float | np.ndarray) -> list[Scored]:
+        return [row[0] for row in self.hypotheses(z, beam=beam, noise=noise)]
 
-    def default_blur(self, blur: float | None, usual: float = SUM_BLUR) -> float:
-        """What is asked for, or the usual, as far as the model knows blur."""
-        return min(usual, self.network.noise_level) if blur is None else blur
+    def default_noise(self, noise: float | None, usual: float = SUM_NOISE) -> float:
+        """What is asked for, or the usual, as far as the model knows noise."""
+        return min(usual, self.network.noise_level) if noise is None else noise
 
     def _told(self, found: list[list[Hypothesis]]) -> list[list[Scored]]:
         texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))

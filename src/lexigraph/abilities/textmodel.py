@@ -36,7 +36,8 @@ from lexigraph.text.encoding import ColumnEncoder, Example
 from lexigraph.text.tables import Table
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import TEXT, Vocabularies
-from lexigraph.weights import load_weights
+from lexigraph.upgrades import first_name
+from lexigraph.weights import load_run
 
 BATCH_SIZE = 32  # texts at once
 ABILITIES = (
@@ -86,7 +87,7 @@ class TextModel:
         network = build(recipe, vocabularies)
         if not run.finished and not (run.path / "model.safetensors").exists():
             raise LexigraphError(f"{run.path} is not trained yet: lexigraph train --out {run.path} --resume goes on.")
-        load_weights(network, run.path / "model.safetensors")
+        load_run(network, run)
         chosen = choose_device(device)
         if device == "auto" and (int8 or chosen.type == "mps"):
             chosen = torch.device("cpu")  # searches sum in float64, which MPS does not have
@@ -129,7 +130,7 @@ class TextModel:
         digest = hashlib.blake2b(digest_size=8)
         for _, tokenizer in sorted(self.vocabularies.tokenizers().items(), key=lambda named: named[0] != TEXT):
             digest.update(tokenizer.fingerprint.encode())
-        for name, value in sorted(self.network.state_dict().items()):
+        for name, value in sorted((first_name(name), value) for name, value in self.network.state_dict().items()):
             digest.update(name.encode())
             digest.update(value.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()

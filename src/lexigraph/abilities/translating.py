@@ -82,11 +82,11 @@ class Translator(TextModel):
         for like in np.unique(lengths):
             chosen = np.flatnonzero(lengths == like)
             for first in range(0, len(chosen), BATCH_SIZE):
-                places = chosen[first : first + BATCH_SIZE]
-                batch = self._batch([[*network.lead, *sources[i].tolist(), network.end] for i in places])
+                positions = chosen[first : first + BATCH_SIZE]
+                batch = self._batch([[*network.lead, *sources[i].tolist(), network.end] for i in positions])
                 longest = min(network.context, 2 * 8 * (int(like) + 1) + 10)
                 best = self._search(batch, beam, longest, alpha, n_best, attention=alignment)
-                found |= dict(zip(places.tolist(), best, strict=True))
+                found |= dict(zip(positions.tolist(), best, strict=True))
         return [found[i] for i in range(len(sources))]
 
     def _translation(self, source: np.ndarray, found: Hypothesis) -> Translation:

@@ -27,7 +27,12 @@ class Vectors(TextModel):
     """A vector for a text."""
 
     def encode(
-        self, texts: str | Sequence[str], *, lossless: bool = False, sized: bool = False, pooling: str | None = None
+        self,
+        texts: str | Sequence[str],
+        *,
+        lossless: bool = False,
+        unnormalised: bool = False,
+        pooling: str | None = None,
     ) -> Float32[np.ndarray, "n dim"]:
         """The vector of each text; which options a model has depends on its kind."""
         raise self._cannot("encode")
@@ -36,8 +41,8 @@ class Vectors(TextModel):
         self, texts: str | Sequence[str], among: Sequence[str], *, k: int = 5, measure: str = "cosine"
     ) -> list[list[Neighbour]]:
         """The k texts of `among` whose vectors are nearest to each of `texts`."""
-        places, similarity = neighbours(self.encode(texts), self.encode(among), k, measure)
+        positions, similarity = neighbours(self.encode(texts), self.encode(among), k, measure)
         return [
             [Neighbour(among[i], float(s)) for i, s in zip(row, values, strict=True)]
-            for row, values in zip(places, similarity, strict=True)
+            for row, values in zip(positions, similarity, strict=True)
         ]

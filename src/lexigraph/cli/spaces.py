@@ -14,7 +14,7 @@ import typer
 from lexigraph.cli.options import Beam, Device, Measure, RunArgument, Texts, load_model, read_texts, tell
 from lexigraph.errors import LexigraphError, UsageError
 
-Blur = Annotated[float | None, typer.Option(help="How far a vector may be from the sentence meant: 0, 0.5, 1 …")]
+Noise = Annotated[float | None, typer.Option(help="How far a vector may be from the sentence meant: 0, 0.5, 1 …")]
 Lossless = Annotated[bool, typer.Option("--lossless", help="Move vectors until their pictures are read exactly.")]
 Scores = Annotated[bool, typer.Option("--scores", help="Print log-probabilities before the sentences.")]
 
@@ -24,7 +24,9 @@ def encode(
     texts: Texts = None,
     out: Annotated[Path | None, typer.Option(help="The .npy file to write.")] = None,
     lossless: Lossless = False,
-    sized: Annotated[bool, typer.Option("--sized", help="Keep the vectors' own lengths, for arithmetic.")] = False,
+    unnormalised: Annotated[
+        bool, typer.Option("--unnormalised", help="Keep the vectors' own lengths, for arithmetic.")
+    ] = False,
     pooling: Annotated[str | None, typer.Option(help="Of an encoder: mean of its tokens' vectors, or cls.")] = None,
     device: Device = "auto",
 ) -> None:
@@ -35,7 +37,9 @@ def encode(
 
     if out is None or out.suffix != ".npy":
         raise UsageError("Say where the vectors go: --out FILE.npy.")
-    z = load_model(run, device).encode(list(read_texts(texts)), lossless=lossless, sized=sized, pooling=pooling)
+    z = load_model(run, device).encode(
+        list(read_texts(texts)), lossless=lossless, unnormalised=unnormalised, pooling=pooling
+    )
     with replacing(out) as temporary, temporary.open("wb") as file:
         np.save(file, z)
     print(out)
@@ -46,13 +50,13 @@ def decode(
     vectors: Annotated[Path, typer.Argument(metavar="FILE.npy", help="Vectors, one a row.")],
     beam: Beam = 1,
     n_best: Annotated[int, typer.Option(min=1, help="So many sentences for each vector.")] = 1,
-    blur: Blur = 0.0,
+    noise: Noise = 0.0,
     scores: Scores = False,
     device: Device = "auto",
 ) -> None:
     """The sentence of each vector."""
     model = load_model(run, device)
-    for row in model.hypotheses(_vectors(vectors), beam=beam, n_best=n_best, blur=blur or 0.0):
+    for row in model.hypotheses(_vectors(vectors), beam=beam, n_best=n_best, noise=noise or 0.0):
         _print(row, scores)
 
 
@@ -76,11 +80,11 @@ def read(
     run: RunArgument,
     files: Annotated[list[Path], typer.Argument(metavar="FILE.png...", help="Pictures that this model drew.")],
     beam: Beam = 1,
-    blur: Blur = 0.0,
+    noise: Noise = 0.0,
     device: Device = "auto",
 ) -> None:
     """The sentence in each picture."""
-    print(*load_model(run, device).read(files, beam=beam, blur=blur or 0.0), sep="\n")
+    print(*load_model(run, device).read(files, beam=beam, noise=noise or 0.0), sep="\n")
 
 
 def blend(
@@ -90,7 +94,7 @@ def blend(
     how: Annotated[str, typer.Option(help="linear or spherical.")] = "linear",
     weights: Annotated[str, typer.Option(help="One blend by weights instead, as 0.7,0.3 or 1.5,-0.5.")] = "",
     beam: Beam = 1,
-    blur: Blur = None,
+    noise: Noise = None,
     scores: Scores = False,
     strip: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also the pictures, side by side.")] = None,
     device: Device = "auto",
@@ -98,7 +102,7 @@ def blend(
     """Sentences on the way from one to another, or between three."""
     model = load_model(run, device)
     rows = [[_number(part) for part in weights.split(",")]] if weights else None
-    _print(model.blend(*texts, steps=steps, weights=rows, how=how, beam=beam, blur=blur), scores)
+    _print(model.blend(*texts, steps=steps, weights=rows, how=how, beam=beam, noise=noise), scores)
     if strip:
         from lexigraph.latent.pictures import save_strip
 
@@ -113,12 +117,12 @@ def solve(
     ],
     beam: Beam = 1,
     n_best: Annotated[int, typer.Option(min=1, help="So many answers.")] = 1,
-    blur: Blur = None,
+    noise: Noise = None,
     scores: Scores = False,
     device: Device = "auto",
 ) -> None:
     """Arithmetic with sentences: They ran. - He ran. + He sings."""
-    _print(load_model(run, device).solve(expression, beam=beam, n_best=n_best, blur=blur), scores)
+    _print(load_model(run, device).solve(expression, beam=beam, n_best=n_best, noise=noise), scores)
 
 
 def sample(
@@ -127,7 +131,7 @@ def sample(
     component: Annotated[int | None, typer.Option(help="From this part of the mixture only, counted from 0.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="From one normal distribution, not from a mixture.")] = False,
     temperature: Annotated[float, typer.Option(help="Spread of the vectors; 1: as in the training text.")] = 1.0,
-    blur: Blur = None,
+    noise: Noise = None,
     beam: Beam = 1,
     scores: Scores = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same sentences.")] = 0,
@@ -136,7 +140,7 @@ def sample(
     """New sentences, from vectors drawn at random."""
     model = load_model(run, device)
     found = model.sample(
-        count, component=component, plain=plain, temperature=temperature, blur=blur, beam=beam, seed=seed
+        count, component=component, plain=plain, temperature=temperature, noise=noise, beam=beam, seed=seed
     )
     _print(found, scores)
 

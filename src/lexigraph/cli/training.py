@@ -72,7 +72,9 @@ def compare(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Recipes, of networks or word vectors.")],
     data: Annotated[str, typer.Option(help="The text that all of them are trained on.")],
     out: Annotated[Path, typer.Option(help="The folder for what is trained and compare.json.")],
-    gold: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What word vectors are judged by.")] = None,
+    benchmarks: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="What word vectors are judged by.")
+    ] = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="Change a key of all recipes.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -80,7 +82,7 @@ def compare(
     from lexigraph import comparison
     from lexigraph import recipe as recipes
 
-    rows = comparison.compare(names, data, out, gold=gold, set=recipes.settings(change or []), tell=tell)
+    rows = comparison.compare(names, data, out, benchmarks=benchmarks, set=recipes.settings(change or []), tell=tell)
     if as_json:
         print_json(rows)
         return

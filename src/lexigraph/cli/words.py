@@ -26,7 +26,7 @@ from lexigraph.errors import LexigraphError, UsageError
 Vectors = Annotated[Path, typer.Argument(metavar="VECTORS", help="A .vec, .txt, .bin file or a Lexigraph folder.")]
 Count = Annotated[int, typer.Option("-k", "--count", min=1, help="So many answers.")]
 Out = Annotated[Path | None, typer.Option(help="Where the vectors go: .vec, .bin, or a folder.")]
-Gold = Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds word-vectors-eval, bats …")]
+Benchmarks = Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds word-vectors-eval, bats …")]
 PairList = Annotated[list[str] | None, typer.Option("--pair", metavar="A:B", help="Two words; may be given again.")]
 
 
@@ -112,29 +112,29 @@ def outlier(vectors: Vectors, words: Annotated[list[str], typer.Argument(help="A
 
 def evaluate(
     vectors: Annotated[list[Path], typer.Argument(metavar="VECTORS...", help="One or several files or folders.")],
-    gold: Gold = None,
+    benchmarks: Benchmarks = None,
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge vectors: similarity, analogies, categories, outliers, and as input of classifiers and taggers."""
-    from lexigraph.words import judging
+    from lexigraph.words import evaluation
 
-    gold = _test_sets(gold)
+    benchmarks = _test_sets(benchmarks)
     for path in vectors:
-        results = judging.evaluate(_load(path), gold, quick=quick, tell=tell)
+        results = evaluation.evaluate(_load(path), benchmarks, quick=quick, tell=tell)
         if as_json:
             print_json({str(path): results})
             continue
         if len(vectors) > 1:
             print(f"\n{path}")
-        print_table(*judging.table(results))
+        print_table(*evaluation.table(results))
 
 
 def curve(
     recipe: Annotated[str, typer.Argument(metavar="[NAME]", help="skipgram, cbow, glove …, or a .toml file.")],
     over: Annotated[str, typer.Option(metavar="KEY=A,B,…", help="What varies: dim=50,100, megabytes=1,10 …")],
     data: Annotated[str, typer.Option(help="Training text.")],
-    gold: Gold = None,
+    benchmarks: Benchmarks = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="Another setting: epochs=2.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.html", help="A page with the curves.")] = None,
     as_json: AsJson = False,
@@ -142,10 +142,10 @@ def curve(
     """How good vectors are over a setting, or over the size of the text: `curve glove --over window=2,5,10 …`."""
     from lexigraph.recipe import settings
     from lexigraph.text.corpus import find
-    from lexigraph.words import judging
+    from lexigraph.words import evaluation
     from lexigraph.words import recipe as recipes
 
-    gold = _test_sets(gold)
+    benchmarks = _test_sets(benchmarks)
     if out:
         _free(out)
     key, _, listed = over.partition("=")
@@ -155,7 +155,7 @@ def curve(
     given = settings(change or [])
     for value in values:  # all are looked at before the first one is trained
         recipes.read(recipe, given if key == "megabytes" else given | {key: value})
-    rows = list(judging.curve(find(data), vars(recipes.read(recipe, given)), key, values, gold, tell))
+    rows = list(evaluation.curve(find(data), vars(recipes.read(recipe, given)), key, values, benchmarks, tell))
     cells: list[tuple[str, ...]] = [
         (str(row[key]), str(row["words"]), f"{row['similarity']:.4f}", f"{row['analogies']:.4f}") for row in rows
     ]
@@ -284,11 +284,11 @@ def align(
         print_table((word, "score"), [(n.word, f"{n.score:.4f}") for n in turned.translate(word, count, method)])
 
 
-def _test_sets(gold: Path | None) -> Path:
+def _test_sets(benchmarks: Path | None) -> Path:
     """Where the test sets are, if that was given."""
-    if gold is None:
-        raise UsageError("Say where the test sets are: --gold FOLDER, one that holds word-vectors-eval, bats …")
-    return gold
+    if benchmarks is None:
+        raise UsageError("Say where the test sets are: --benchmarks FOLDER, one that holds word-vectors-eval, bats …")
+    return benchmarks
 
 
 def _free(out: Path | None) -> Path:

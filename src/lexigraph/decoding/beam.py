@@ -36,7 +36,7 @@ from jaxtyping import Float, Float64, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lexigraph.decoding.choices import Chance, forbidden, highest, log_probabilities
+from lexigraph.decoding.choices import SentenceRng, forbidden, highest, log_probabilities
 from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis, Stop, normalised, rank
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.stepper import Stepper
@@ -46,9 +46,10 @@ Array = NDArray[np.int64]
 
 @dataclass
 class _Beam:
-    """The live and the finished hypotheses of the sentences still searched; −inf marks an empty place.
+    """The live and the finished hypotheses of the sentences still searched; −inf marks an empty position.
 
-    A finished hypothesis is a pointer into the history: it took the end token as its T-th, from live place `parent`.
+    A finished hypothesis is a pointer into the history: it took the end token as its T-th, from live position
+    `parent`.
     """
 
     sentence: Int[Tensor, " a"]  # index in the caller's batch
@@ -108,7 +109,7 @@ def _expand(
 def _advance(
     beam: _Beam, offered: _Candidates, t: int, alpha: float | int, stop: Stop
 ) -> tuple[_Beam, Int[Tensor, "a w"], Int[Tensor, "a w"]]:
-    """The beam after its t-th token, with the tokens taken and the places they continue."""
+    """The beam after its t-th token, with the tokens taken and the positions they continue."""
     width, kept = beam.sums.shape[1], beam.score.shape[1]
     rate = t**-alpha
     live_key, end_key, score = offered.live_key * rate, offered.end_key * rate, beam.score
@@ -126,21 +127,21 @@ def _advance(
     pick = live_key.argsort(dim=1, descending=True, stable=True)[:, :width]
     empty = live_key.gather(1, pick) == -torch.inf
     sums = offered.live_sums.gather(1, pick).masked_fill(empty, -torch.inf)
-    places = torch.arange(width, device=pick.device).expand_as(pick)
-    parents = torch.where(empty, places, pick // (live_key.shape[1] // width))
+    positions = torch.arange(width, device=pick.device).expand_as(pick)
+    parents = torch.where(empty, positions, pick // (live_key.shape[1] // width))
     tokens = offered.tokens.gather(1, pick)
 
     end_sums = offered.end_sums.masked_fill(end_key == -torch.inf, -torch.inf)
     score, order = torch.cat([score, end_sums * rate], 1).sort(dim=1, descending=True, stable=True)
     order = order[:, :kept]
     total = torch.cat([beam.total, end_sums], 1).gather(1, order)
-    produced = torch.cat([beam.produced, torch.full_like(places, t)], 1).gather(1, order)
-    parent = torch.cat([beam.parent, places], 1).gather(1, order)
+    produced = torch.cat([beam.produced, torch.full_like(positions, t)], 1).gather(1, order)
+    parent = torch.cat([beam.parent, positions], 1).gather(1, order)
     return _Beam(beam.sentence, sums, score[:, :kept], total, produced, parent), tokens, parents
 
 
 class _History:
-    """Tokens and back-pointers of every live place at every step, and the answers read off them."""
+    """Tokens and back-pointers of every live position at every step, and the answers read off them."""
 
     def __init__(
         self, max_new: int, sentences: int, width: int, device: torch.device, trail: AttentionTrail | None
@@ -148,7 +149,7 @@ class _History:
         self.tokens = torch.zeros((max_new, sentences, width), dtype=torch.long, device=device)
         self.parents = torch.zeros_like(self.tokens)
         self.trail = trail
-        # for each sentence: (score, Σ log p, T, place, finished) of every hypothesis in its last beam
+        # for each sentence: (score, Σ log p, T, position, finished) of every hypothesis in its last beam
         self._done: dict[int, list[tuple[float, float, int, int, bool]]] = {}
 
     def close(self, beam: _Beam, t: int, alpha: float | int) -> None:
@@ -156,7 +157,7 @@ class _History:
         columns = (beam.sentence, beam.score, beam.total, beam.produced, beam.parent, beam.sums)
         for i, scores, totals, lengths, parents, sums in zip(*(x.tolist() for x in columns), strict=True):
             ended = zip(scores, totals, lengths, parents, strict=True)
-            live = ((normalised(total, t, alpha), total, t, place) for place, total in enumerate(sums))
+            live = ((normalised(total, t, alpha), total, t, position) for position, total in enumerate(sums))
             both = [(*h, True) for h in ended] + [(*h, False) for h in live]
             self._done[i] = [h for h in both if h[0] > -float("inf")]
 
@@ -175,15 +176,15 @@ class _History:
         return found
 
     def _read(
-        self, i: int, tokens: Array, parents: Array, score: float, total: float, t: int, place: int, ended: bool
+        self, i: int, tokens: Array, parents: Array, score: float, total: float, t: int, position: int, ended: bool
     ) -> Hypothesis:
-        """Walk back from `place`: after token t if live, before the end token (the t-th) if finished."""
+        """Walk back from `position`: after token t if live, before the end token (the t-th) if finished."""
         text: list[int] = []
-        makers = [place] if ended else []  # the place that made each token, for attention
+        makers = [position] if ended else []  # the position that made each token, for attention
         for s in range(t - 1 - ended, -1, -1):
-            text.append(int(tokens[s, place]))
-            place = int(parents[s, place])
-            makers.append(place)
+            text.append(int(tokens[s, position]))
+            position = int(parents[s, position])
+            makers.append(position)
         looked = self.trail.read(i, makers[::-1]) if self.trail else None
         return Hypothesis(tuple(text[::-1]), total, score, ended, looked)
 
@@ -219,17 +220,17 @@ def beam_search(
         return []
     forbidden(vocabulary, eos, banned, device)
     never = forbidden(vocabulary, eos, [*banned, eos], device)  # endings are handled apart
-    chance = Chance(seeds, sentences) if noise else None
+    rng = SentenceRng(seeds, sentences) if noise else None
     history = _History(max_new, sentences, width, device, AttentionTrail() if attention else None)
     beam = _Beam.start(sentences, width, width if stop == "length" else n_best, device)
-    places = torch.arange(width, device=device)
+    positions = torch.arange(width, device=device)
 
     for t in range(1, max_new + 1):
         if history.trail:
             history.trail.add(beam.sentence.tolist(), step.attention, width)
         log_p, noisy = log_probabilities(step.logits), None
-        if chance:
-            epsilon = chance.gaussians(beam.sentence.tolist(), width, vocabulary).to(log_p)
+        if rng:
+            epsilon = rng.gaussians(beam.sentence.tolist(), width, vocabulary).to(log_p)
             noisy = log_probabilities(log_p + noise / t * epsilon)
         may_end = eos not in banned and t > min_new
         offered = _expand(log_p, noisy, beam.sums, eos, never, may_end)
@@ -239,7 +240,7 @@ def beam_search(
 
         reach = beam.sums.amax(1) * max_new**-alpha  # the admissible bound
         done = reach == -torch.inf if stop == "length" else beam.score[:, n_best - 1] >= reach
-        moved = (parents != places).any()
+        moved = (parents != positions).any()
         any_done, any_moved, broken = torch.stack([done.any(), moved, beam.sums.isnan().any()]).tolist()
         if broken:
             raise LexigraphError(

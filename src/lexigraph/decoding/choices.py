@@ -48,12 +48,12 @@ def highest(scores: Float[Tensor, "rows vocab"], k: int) -> tuple[Float[Tensor, 
     chunks = scores[:, :even].unflatten(1, (-1, CHUNK))
     which = chunks.amax(2).topk(k)[1]
     near = chunks.gather(1, which[:, :, None].expand(-1, -1, CHUNK)).flatten(1)
-    found, places = torch.cat([near, scores[:, even:]], 1).topk(k)
-    inside = which.gather(1, (places // CHUNK).clamp(max=k - 1)) * CHUNK + places % CHUNK
-    return found, torch.where(places < k * CHUNK, inside, places - k * CHUNK + even)
+    found, positions = torch.cat([near, scores[:, even:]], 1).topk(k)
+    inside = which.gather(1, (positions // CHUNK).clamp(max=k - 1)) * CHUNK + positions % CHUNK
+    return found, torch.where(positions < k * CHUNK, inside, positions - k * CHUNK + even)
 
 
-class Chance:
+class SentenceRng:
     """One random generator per sentence."""
 
     def __init__(self, seeds: Sequence[int] | None, sentences: int) -> None:

@@ -69,7 +69,7 @@ def longest_loop(tokens: Sequence[Hashable]) -> Loop | None:
     ids = np.array([number.setdefault(token, len(number)) for token in tokens])
     best: Loop | None = None
     for period in range(1, len(ids) // 2 + 1):
-        # a phrase of this period is repeated where tokens[i] = tokens[i + period] for at least `period` places
+        # a phrase of this period is repeated where tokens[i] = tokens[i + period] for at least `period` positions
         same = np.concatenate([[False], ids[:-period] == ids[period:], [False]])
         edges = np.flatnonzero(same[1:] != same[:-1])
         starts, runs = edges[::2], edges[1::2] - edges[::2]

@@ -55,8 +55,8 @@ def enumerate_texts(
     row = torch.arange(width, device=probe.device)
     taken: list[list[int]] = [[] for _ in range(width)]
 
-    def note(place: int, suffix: tuple[int, ...], totals: list[float], finished: bool) -> None:
-        tokens = (*taken[place], *suffix)
+    def note(position: int, suffix: tuple[int, ...], totals: list[float], finished: bool) -> None:
+        tokens = (*taken[position], *suffix)
         for texts, total in zip(found, totals, strict=True):
             if total > -float("inf"):
                 score = normalised(total, len(tokens) + finished, alpha)
@@ -67,13 +67,13 @@ def enumerate_texts(
         span = len(digits) ** (max_new - t)  # rows that share their first t − 1 tokens
         if eos not in banned:
             ends = (sums + log_p[:, :, eos]).T.tolist()
-            for place in range(0, width, span):
-                note(place, (), ends[place], True)
+            for position in range(0, width, span):
+                note(position, (), ends[position], True)
         if t == max_new:
             for token in digits:
                 totals = (sums + log_p[:, :, token]).T.tolist()
-                for place in range(width):
-                    note(place, (token,), totals[place], False)
+                for position in range(width):
+                    note(position, (token,), totals[position], False)
             break
         tokens = alphabet[row // (span // len(digits)) % len(digits)]
         sums = sums + log_p.gather(2, tokens.expand(sentences, width)[:, :, None])[:, :, 0]

@@ -53,14 +53,14 @@ class AttentionTrail:
 
     def add(self, alive: list[int], attention: Float[Tensor, "rows source"] | None, width: int) -> None:
         """Note one step; row r belongs to sentence alive[r // width]."""
-        place = {sentence: position * width for position, sentence in enumerate(alive)}
-        self._steps.append((place, None if attention is None else attention.float().cpu()))
+        position = {sentence: position * width for position, sentence in enumerate(alive)}
+        self._steps.append((position, None if attention is None else attention.float().cpu()))
 
     def read(self, sentence: int, slots: list[int]) -> Float[Tensor, "produced source"]:
         """One line per produced token, made by these slots; NaN where the stepper gave no attention."""
         lines: list[Tensor | None] = []
-        for (place, attention), slot in zip(self._steps, slots, strict=False):
-            lines.append(None if attention is None else attention[place[sentence] + slot])
+        for (position, attention), slot in zip(self._steps, slots, strict=False):
+            lines.append(None if attention is None else attention[position[sentence] + slot])
         table = torch.zeros(len(lines), max((len(line) for line in lines if line is not None), default=0))
         for t, line in enumerate(lines):
             if line is None:

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from lexigraph.decoding.choices import Chance, forbidden, log_probabilities
+from lexigraph.decoding.choices import SentenceRng, forbidden, log_probabilities
 from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.stepper import Stepper
@@ -115,8 +115,8 @@ def generate(
         return []
     never = forbidden(vocabulary, eos, banned, device)
     never_nor_end = forbidden(vocabulary, eos, [*banned, eos], device)
-    chance = Chance(seeds, sentences) if temperature or noise else None
-    uniform = chance.uniforms(max_new).to(device) if chance and temperature else None
+    rng = SentenceRng(seeds, sentences) if temperature or noise else None
+    uniform = rng.uniforms(max_new).to(device) if rng and temperature else None
 
     alive = torch.arange(sentences, device=device)
     produced = torch.full((sentences, max_new), eos, device=device)
@@ -129,8 +129,8 @@ def generate(
         log_p.index_fill_(1, never if t > min_new else never_nor_end, -torch.inf)
         if uniform is not None:
             token = inverse_cdf(filter_logits(log_p, temperature, top_k, top_p), uniform[alive, t - 1])
-        elif chance is not None:
-            epsilon = chance.gaussians(alive.tolist(), 1, vocabulary).to(log_p)
+        elif rng is not None:
+            epsilon = rng.gaussians(alive.tolist(), 1, vocabulary).to(log_p)
             token = _highest(log_p + noise / t * epsilon)
         else:
             token = _highest(log_p)

@@ -98,7 +98,7 @@ def signed(model: MaskFilling, table: Table, steps: int) -> str:
     objective = model.recipe.objective
     flat = model.recipe.flat()
     whole = {"hidden": "whole-words"} if flat.get("objective.whole_word") else {}
-    return signature(model, table, steps, rate=f"{objective.rate:g}", **whole)
+    return signature(model, table, steps, mask_rate=f"{objective.mask_rate:g}", **whole)
 
 
 def unigram_baseline(seen: np.ndarray, wanted: np.ndarray, special: int) -> dict[str, float]:

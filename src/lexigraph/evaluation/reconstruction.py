@@ -33,7 +33,7 @@ from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
 from lexigraph.nn.autoencoder import Autoencoder
-from lexigraph.objectives import chance
+from lexigraph.objectives import rng
 from lexigraph.objectives.next_token import IGNORE, smoothed_kl
 from lexigraph.objectives.posterior import drawn
 from lexigraph.objectives.terms import Batch, Carry
@@ -43,7 +43,7 @@ from lexigraph.text.tables import Table
 
 TEXT = "text"
 METRICS = {"loss": False, "nll": False, "accuracy": True}  # for `train.metric`: is greater better? loss: see above
-POSTERIOR = 5  # stream of chance (objectives/chance.py)
+POSTERIOR = 5  # stream of random numbers (objectives/rng.py)
 
 
 def row_sums(network: Autoencoder, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
@@ -57,8 +57,8 @@ def row_sums(network: Autoencoder, batch: Batch, carry: Carry | None) -> tuple[d
     if network.objective.variational:
         whole = torch.cat([inputs[:, :1], targets], 1).cpu().numpy()  # with both its boundaries
         texts = [row[: n + 1] for row, n in zip(whole, count.tolist(), strict=True)]
-        seeds = torch.as_tensor(chance.seeds_of_content(texts), device=inputs.device)
-        noise = chance.gaussian(seeds, network.latent, POSTERIOR)
+        seeds = torch.as_tensor(rng.seeds_of_content(texts), device=inputs.device)
+        noise = rng.gaussian(seeds, network.latent, POSTERIOR)
         z, divergence = drawn(*network.posterior(targets.clamp(min=0), count), noise)
         sampled = _sums(network.logits(z, inputs), targets, smoothing, network.pad)
         found |= {f"sampled_{name}": sums for name, sums in sampled.items()}

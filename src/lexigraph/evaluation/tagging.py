@@ -39,15 +39,15 @@ def spans_of(tags: Sequence[str]) -> set[tuple[int, int, str]]:
     [(0, 1, 'NP'), (3, 3, 'VP'), (4, 4, 'NP'), (5, 5, 'NP')]
     """
     found, first, kind = set(), 0, ""  # the span that is open
-    for place, tag in enumerate([*tags, "O"]):
+    for position, tag in enumerate([*tags, "O"]):
         prefix, _, name = tag.partition("-")
         if kind and (prefix not in ("I", "E") or name != kind):
-            found.add((first, place - 1, kind))
+            found.add((first, position - 1, kind))
             kind = ""
         if prefix in ("B", "I", "E", "S") and name and not kind:
-            first, kind = place, name
+            first, kind = position, name
         if prefix in ("E", "S") and kind:
-            found.add((first, place, kind))
+            found.add((first, position, kind))
             kind = ""
     return found
 

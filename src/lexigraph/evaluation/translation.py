@@ -9,7 +9,7 @@ chrf       chrF2 of the same: characters, which do not mind how words are cut
 too_long   how many lines or pairs the model cannot hold: they are in none of these scores
 
 BLEU and chrF are measured where sources and targets are given. Where a system learns from plain text, which it
-corrupts itself, every text is corrupted in the same way each time (objectives/chance.py), and the others are measured
+corrupts itself, every text is corrupted in the same way each time (objectives/rng.py), and the others are measured
 on that.
 """
 

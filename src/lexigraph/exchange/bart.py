@@ -1,6 +1,6 @@
 """BART's weights under the names of transformers' BartForConditionalGeneration, and back.
 
-Their tables of places begin with two rows that nothing uses; ours have none. Ids of special tokens stand in the
+Their tables of positions begin with two rows that nothing uses; ours have none. Ids of special tokens stand in the
 vocabulary.
 """
 
@@ -18,12 +18,12 @@ from lexigraph.nn.feedforward import Activation
 
 MODEL_TYPES = ("bart",)
 ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu", "relu": "relu", "gelu_new": "gelu-tanh", "silu": "silu"}
-UNUSED = 2  # rows before the first place
+UNUSED = 2  # rows before the first position
 
 TABLES = {  # ours: theirs
     "embedding": "model.shared",
-    "places": "model.encoder.embed_positions",
-    "decoder_places": "model.decoder.embed_positions",
+    "positions": "model.encoder.embed_positions",
+    "decoder_positions": "model.decoder.embed_positions",
 }
 NORMS = {
     "norm_embedding": "model.encoder.layernorm_embedding",
@@ -104,8 +104,8 @@ def weights_from(theirs: dict[str, Tensor], config: Config) -> dict[str, Tensor]
     shared = theirs["model.shared.weight"]
     theirs = {"final_logits_bias": shared.new_zeros(1, len(shared))} | theirs
     ours = {name: torch.cat([theirs[other] for other in others]) for name, others in _names(config)}
-    places = {name: ours[name][UNUSED:] for name in ("places.weight", "decoder_places.weight")}
-    return ours | places | {"bias": theirs["final_logits_bias"][0]}
+    positions = {name: ours[name][UNUSED:] for name in ("positions.weight", "decoder_positions.weight")}
+    return ours | positions | {"bias": theirs["final_logits_bias"][0]}
 
 
 def weights_to(ours: dict[str, Tensor], config: Config) -> dict[str, Tensor]:
@@ -113,7 +113,7 @@ def weights_to(ours: dict[str, Tensor], config: Config) -> dict[str, Tensor]:
     theirs: dict[str, Tensor] = {}
     for name, others in _names(config):
         theirs |= dict(zip(others, ours[name].chunk(len(others)), strict=True))
-    for name in ("places", "decoder_places"):
+    for name in ("positions", "decoder_positions"):
         theirs[f"{TABLES[name]}.weight"] = F.pad(ours[f"{name}.weight"], (0, 0, UNUSED, 0))
     theirs["final_logits_bias"] = ours["bias"][None]
     return {name: weight.contiguous() for name, weight in theirs.items()}

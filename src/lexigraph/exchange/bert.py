@@ -20,7 +20,7 @@ ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu", "gelu_new": "gelu-tanh", "
 
 EMBEDDING = {  # ours: theirs
     "tokens": "word_embeddings",
-    "places": "position_embeddings",
+    "positions": "position_embeddings",
     "segments": "token_type_embeddings",
 }
 LAYER = {  # one matrix of ours may be several of theirs, one below the other
@@ -83,7 +83,7 @@ def shape_from(theirs: dict[str, Any], family: str) -> dict[str, Any]:
         )
     if theirs.get("position_embedding_type", "absolute") != "absolute":
         raise LexigraphError(
-            f"This {family} model has relative positions; only those with a table of places are read."
+            f"This {family} model has relative positions; only those with a table of positions are read."
         )
     if theirs.get("is_decoder") or theirs.get("add_cross_attention"):
         raise LexigraphError(f"This {family} model is a decoder; only encoders are read.")

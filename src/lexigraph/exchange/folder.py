@@ -31,7 +31,7 @@ from lexigraph.registry import system
 from lexigraph.run import FORMAT, Run, replacing
 from lexigraph.text.tokenizer import IMPORTED, Tokenizer
 from lexigraph.text.vocabularies import Vocabularies
-from lexigraph.weights import expanded, read_tensors, write_tensors
+from lexigraph.weights import read_tensors, run_weights, write_tensors
 
 Tensors = dict[str, Tensor]
 Value = TypeVar("Value")
@@ -171,16 +171,16 @@ def _weights(source: Path) -> Tensors:
     if (source / WEIGHTS).exists():
         return read_tensors(source / WEIGHTS)
     if (source / INDEX).exists():
-        places = _json(source / INDEX).get("weight_map", {})
-        files = sorted(set(places.values()))
+        positions = _json(source / INDEX).get("weight_map", {})
+        files = sorted(set(positions.values()))
         if missing := [name for name in files if not (source / name).is_file()]:
             raise LexigraphError(
                 f"{source} is incomplete: {len(missing)} of {len(files)} files of weights are missing, as "
                 f"{missing[0]}. Was it copied whole?"
             )
         tensors = {name: tensor for file in files for name, tensor in read_tensors(source / file).items()}
-        if lost := sorted(places.keys() - tensors.keys()):
-            raise LexigraphError(f"{source}: {places[lost[0]]} lacks {lost[0]}, which {INDEX} says it has.")
+        if lost := sorted(positions.keys() - tensors.keys()):
+            raise LexigraphError(f"{source}: {positions[lost[0]]} lacks {lost[0]}, which {INDEX} says it has.")
         return tensors
     if pickled := [name for name in PICKLED if (source / name).exists()]:
         raise LexigraphError(
@@ -296,7 +296,7 @@ def export_folder(run: str | Path, out: str | Path) -> Path:
     config |= {"pad_token_id": tokenizer.pad, "eos_token_id": tokenizer.eos, "bos_token_id": tokenizer.begin}
     if "start" in tokenizer.roles:
         config["decoder_start_token_id"] = tokenizer.roles["start"]
-    weights = expanded(read_tensors(opened.path / "model.safetensors"))
+    weights = run_weights(opened)
     _check(weights, network.state_dict(), opened.path)
     theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model)
     names = _special_names(tokenizer, network)

@@ -1,7 +1,7 @@
-"""GPT with places in a table, under the names of transformers' GPT2LMHeadModel, and back.
+"""GPT with positions in a table, under the names of transformers' GPT2LMHeadModel, and back.
 
 Their linear layers hold their weights transposed. What is not learned here is written as what it amounts to there:
-missing biases are 0, and sinusoidal places are a table like any other.
+missing biases are 0, and sinusoidal positions are a table like any other.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     if config.positions == "rotary" or config.norm != "pre" or config.activation not in names:
         raise LexigraphError(
-            "transformers' GPT-2 has learned places, norms before each part and no swish: a GPT with "
+            "transformers' GPT-2 has learned positions, norms before each part and no swish: a GPT with "
             f"model.positions = {config.positions!r}, model.norm = {config.norm!r} and model.activation = "
             f"{config.activation!r} has no place there."
         )
@@ -96,7 +96,7 @@ def weights_from(theirs: dict[str, Tensor], config: Config) -> dict[str, Tensor]
 
 def weights_to(ours: dict[str, Tensor], config: Config) -> dict[str, Tensor]:
     """Their weights; tied ones once."""
-    ours = {"norm.bias": torch.zeros(config.dim), "places.weight": sinusoidal(config.context, config.dim)} | ours
+    ours = {"norm.bias": torch.zeros(config.dim), "positions.weight": sinusoidal(config.context, config.dim)} | ours
     theirs = {name: ours[mine] for name, mine in _ends().items()}
     for number, (name, mine) in _parts(config):
         weight = ours[f"blocks.{number}.{mine}.weight"]
@@ -108,7 +108,7 @@ def weights_to(ours: dict[str, Tensor], config: Config) -> dict[str, Tensor]:
 
 def _ends() -> dict[str, str]:
     """What stands before and behind the layers: theirs, ours."""
-    tables = {"transformer.wte.weight": "embedding.weight", "transformer.wpe.weight": "places.weight"}
+    tables = {"transformer.wte.weight": "embedding.weight", "transformer.wpe.weight": "positions.weight"}
     return tables | {f"transformer.ln_f.{kind}": f"norm.{kind}" for kind in ("weight", "bias")}
 
 

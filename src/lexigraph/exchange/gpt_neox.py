@@ -73,7 +73,7 @@ def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     if config.positions != "rotary" or config.norm != "pre" or config.activation not in names:
         raise LexigraphError(
-            "transformers' GPT-NeoX has rotary places, norms before each part and no swish: a GPT with "
+            "transformers' GPT-NeoX has rotary positions, norms before each part and no swish: a GPT with "
             f"model.positions = {config.positions!r}, model.norm = {config.norm!r} and model.activation = "
             f"{config.activation!r} has no place there."
         )

@@ -89,7 +89,7 @@ def weights_from(theirs: dict[str, Tensor], config: Config) -> dict[str, Tensor]
     left = dict(theirs)
     ours = {
         "embedding.weight": left.pop("transformer.word_embedding.weight"),
-        "hidden_word": left.pop("transformer.mask_emb").flatten(),
+        "mask_embedding": left.pop("transformer.mask_emb").flatten(),
         "bias": left.pop("lm_loss.bias"),
     }
     left.pop("lm_loss.weight", None)  # the embedding again
@@ -112,7 +112,7 @@ def weights_to(ours: dict[str, Tensor], config: Config) -> dict[str, Tensor]:
     """Their weights; segments that were never learned are 0 there."""
     theirs = {
         "transformer.word_embedding.weight": ours["embedding.weight"],
-        "transformer.mask_emb": ours["hidden_word"][None, None],
+        "transformer.mask_emb": ours["mask_embedding"][None, None],
         "lm_loss.bias": ours["bias"],
     }
     heads, width = config.heads, config.dim // config.heads

@@ -202,7 +202,7 @@ def _directions(vectors: np.ndarray) -> np.ndarray:
 
 
 def _search(among: np.ndarray, found: int, cosine: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """A function from float32 queries to the places of those that are nearest, up to rounding."""
+    """A function from float32 queries to the positions of those that are nearest, up to rounding."""
     if find_spec("faiss"):
         import faiss
 

@@ -135,7 +135,7 @@ def strip(
     side = pictures.shape[1] * scale
     sheet = np.full((rows * (side + gap) - gap, columns * (side + gap) - gap, 3), 255, dtype=np.uint8)
     for number, picture in enumerate(pictures):
-        top, left = ((side + gap) * place for place in divmod(number, columns))
+        top, left = ((side + gap) * position for position in divmod(number, columns))
         sheet[top : top + side, left : left + side] = _enlarge(picture, scale)
     return sheet
 

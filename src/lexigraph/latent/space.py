@@ -42,12 +42,12 @@ class Space:
     # ---- ids → z -----------------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def encode(self, rows: Sequence[np.ndarray], sized: bool = False) -> Float32[np.ndarray, "n latent"]:
-        """The vector of each row of ids (without boundaries); if `sized`, with the length it came with."""
+    def encode(self, rows: Sequence[np.ndarray], unnormalised: bool = False) -> Float32[np.ndarray, "n latent"]:
+        """The vector of each row of ids (without boundaries); if `unnormalised`, with the length it came with."""
         z = np.zeros((len(rows), self.network.latent), np.float32)
-        for places in _like_lengths([len(row) + 1 for row in rows], ENCODED):
-            ids, lengths = self._batch([rows[i] for i in places])
-            z[places] = self.network.encode(ids, lengths, sized).float().cpu().numpy()
+        for positions in _like_lengths([len(row) + 1 for row in rows], ENCODED):
+            ids, lengths = self._batch([rows[i] for i in positions])
+            z[positions] = self.network.encode(ids, lengths, unnormalised).float().cpu().numpy()
         return z
 
     def _batch(self, rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
@@ -66,17 +66,17 @@ class Space:
         beam: int = 1,
         n_best: int = 1,
         alpha: float = 0.7,
-        blur: float | np.ndarray = 0.0,
+        noise: float | np.ndarray = 0.0,
     ) -> list[list[Hypothesis]]:
         """The best sentences for vectors (`z`) or pictures (`picture`, in [-1, 1]), best first."""
-        blurs = self._blurs(blur, len(sources))
+        noises = self._noises(noise, len(sources))
         found: list[list[Hypothesis]] = []
         width = max(beam, n_best)
         for first in range(0, len(sources), DECODED):
             part = slice(first, first + DECODED)
             batch = {kind: torch.from_numpy(np.ascontiguousarray(sources[part])).float().to(self.device)}
-            if blurs.any():
-                batch["blur"] = torch.from_numpy(blurs[part].copy()).to(self.device)
+            if noises.any():
+                batch["noise"] = torch.from_numpy(noises[part].copy()).to(self.device)
             common: dict[str, Any] = {"eos": self.eos, "max_new": self.network.traits.context, "banned": self.banned}
             if width > 1:
                 found += beam_search(self.network, batch, width=width, alpha=alpha, n_best=n_best, **common)
@@ -84,17 +84,17 @@ class Space:
                 found += [[best] for best in generate(self.network, batch, temperature=0, **common)]
         return found
 
-    def _blurs(self, blur: float | np.ndarray, count: int) -> Float32[np.ndarray, " n"]:
-        """One blur for each of so many sources, all of them such as the model was trained with."""
-        known, blurs = self.network.noise_level, np.asarray(blur, np.float32)
-        if blurs.shape not in ((), (count,)):
-            raise LexigraphError(f"Give one blur for all, or {count}: these have the shape {blurs.shape}.")
-        if not np.isfinite(blurs).all() or (blurs < 0).any():
-            raise LexigraphError("blur is 0 (take the vector at its word) or more, and a number.")
-        if (blurs > known).any():
-            until = f"with blur up to {known:g}" if known else "without blur"
-            raise LexigraphError(f"This model was trained {until}: decode with blur = {known:g} or less.")
-        return np.broadcast_to(blurs, (count,))
+    def _noises(self, noise: float | np.ndarray, count: int) -> Float32[np.ndarray, " n"]:
+        """One noise for each of so many sources, all of them such as the model was trained with."""
+        known, noises = self.network.noise_level, np.asarray(noise, np.float32)
+        if noises.shape not in ((), (count,)):
+            raise LexigraphError(f"Give one noise for all, or {count}: these have the shape {noises.shape}.")
+        if not np.isfinite(noises).all() or (noises < 0).any():
+            raise LexigraphError("noise is 0 (take the vector at its word) or more, and a number.")
+        if (noises > known).any():
+            until = f"with noise up to {known:g}" if known else "without noise"
+            raise LexigraphError(f"This model was trained {until}: decode with noise = {known:g} or less.")
+        return np.broadcast_to(noises, (count,))
 
     @torch.inference_mode()
     def log_probabilities(
@@ -102,12 +102,12 @@ class Space:
     ) -> Float[np.ndarray, " n"]:
         """log p(row | z) of each row of ids, its end included."""
         scores = np.zeros(len(rows))
-        for places in _like_lengths([len(row) + 1 for row in rows], ENCODED):
-            targets, lengths = self._batch([rows[i] for i in places])
-            log_p = self.network.logits(self._tensor(z[places]), _inputs(targets, self.eos)).float().log_softmax(2)
+        for positions in _like_lengths([len(row) + 1 for row in rows], ENCODED):
+            targets, lengths = self._batch([rows[i] for i in positions])
+            log_p = self.network.logits(self._tensor(z[positions]), _inputs(targets, self.eos)).float().log_softmax(2)
             right = log_p.gather(2, targets.unsqueeze(2)).squeeze(2)
             inside = torch.arange(targets.shape[1], device=self.device) < lengths[:, None]
-            scores[places] = (right * inside).sum(1).double().cpu().numpy()
+            scores[positions] = (right * inside).sum(1).double().cpu().numpy()
         return scores
 
     def _tensor(self, z: np.ndarray) -> Tensor:
@@ -140,8 +140,10 @@ class Space:
         when every token is the most probable one after the true ones before it: greedy search then writes the row.
         """
         refined, exact = z.copy(), np.zeros(len(z), bool)
-        for places in _like_lengths([len(row) + 1 for row in rows], REFINED):
-            refined[places], exact[places] = self._refine(self._tensor(z[places]), [rows[i] for i in places])
+        for positions in _like_lengths([len(row) + 1 for row in rows], REFINED):
+            refined[positions], exact[positions] = self._refine(
+                self._tensor(z[positions]), [rows[i] for i in positions]
+            )
         return refined, exact
 
     def _refine(self, start: Tensor, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,9 +1,9 @@
-"""BART: a transformer that learns by restoring spoilt text (Lewis et al. 2020).
+"""BART: a transformer that learns by restoring corrupted text (Lewis et al. 2020).
 
-    x_0 = Norm(E[token] + P[place])                           learned places, a table for each side
+    x_0 = Norm(E[token] + P[position])                           learned positions, a table for each side
     post-norm layers, exact GELU; p(next) = softmax(x Eᵀ + b)
 
-From plain text (data.unit = "line" or "stream") it learns to write what it reads spoilt (objectives/denoising.py):
+From plain text (data.unit = "line" or "stream") it learns to write what it reads corrupted (objectives/denoising.py):
 spans of tokens behind one <mask> each, and the sentences of a document in another order. A sentence ends with a full
 stop, ! or ?, or with its line; a document is a line, or what stands between boundaries in a window of a stream. Where
 every line is one sentence, only a stream has anything to permute. From pairs (objective.noise = "none") it learns
@@ -32,7 +32,7 @@ from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.network import Examples, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import denoising
-from lexigraph.objectives.hidden import Words
+from lexigraph.objectives.masked import Words
 from lexigraph.recipe import Recipe, ranged
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.vocabularies import Vocabularies, role
@@ -57,8 +57,8 @@ class Config:
 class Objective:
     # how a plain text is corrupted; none: it learns from pairs of source and target
     noise: Literal["infilling", "masking", "deletion", "rotation", "none"] = "infilling"
-    rate: float = 0.3  # the share of its tokens that are hidden or deleted
-    mean: float = 3.0  # length of a hidden span, 0 included
+    mask_rate: float = 0.3  # the share of its tokens that are hidden or deleted
+    mean_span: float = 3.0  # length of a hidden span, 0 included
     permute: bool = True  # the sentences of a document, before all else; idle where a text is one sentence
     label_smoothing: float = ranged(0.1, 0, 0.999)
 
@@ -86,7 +86,7 @@ class BART(EncoderDecoder):
             corrupts=objective.noise != "none",
         )
         self.config, self.objective = config, objective
-        self.places, self.decoder_places = (nn.Embedding(config.context, config.dim) for _ in range(2))
+        self.positions, self.decoder_positions = (nn.Embedding(config.context, config.dim) for _ in range(2))
         self.norm_embedding, self.norm_decoder_embedding = reading.make_norm(), writing.make_norm()
         self.mask, self.words = role(tokens, "mask"), Words.of(tokens)
         self.register_buffer("bias", torch.zeros(len(tokens)))
@@ -101,10 +101,10 @@ class BART(EncoderDecoder):
         return pairs() if recipe.objective.noise == "none" else {"text": Column("tokens")}
 
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
-        places = self.decoder_places if decoder else self.places
+        positions = self.decoder_positions if decoder else self.positions
         norm = self.norm_decoder_embedding if decoder else self.norm_embedding
         x = self.embedding(ids) * (math.sqrt(self.config.dim) if self.config.scaled else 1.0)
-        x = norm(x + places.weight[time : time + ids.shape[1]])
+        x = norm(x + positions.weight[time : time + ids.shape[1]])
         return F.dropout(x, self.config.dropout, self.training)
 
     def _sentences(self, row: np.ndarray) -> tuple[Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:
@@ -140,12 +140,19 @@ class BART(EncoderDecoder):
             source = denoising.sentence_permutation(row, random, ends=ends, documents=documents)
         if objective.noise == "infilling":
             source = denoising.text_infilling(
-                source, random, mask=mask, special=special, rate=objective.rate, mean=objective.mean
+                source,
+                random,
+                mask=mask,
+                special=special,
+                mask_rate=objective.mask_rate,
+                mean_span=objective.mean_span,
             )
         elif objective.noise == "masking":
-            source = denoising.token_masking(source, random, mask=mask, special=special, rate=objective.rate)
+            source = denoising.token_masking(
+                source, random, mask=mask, special=special, mask_rate=objective.mask_rate
+            )
         elif objective.noise == "deletion":
-            source = denoising.token_deletion(source, random, special=special, rate=objective.rate)
+            source = denoising.token_deletion(source, random, special=special, mask_rate=objective.mask_rate)
         else:
             source = denoising.document_rotation(source, random)
         return source, row

@@ -1,7 +1,7 @@
 """BERT: a transformer that reads in both directions and guesses hidden tokens (Devlin et al. 2019).
 
-    x_0 = Norm(E[token] + P[place] + S[segment])
-    post-norm   x = Norm(x + Attention(x));  x = Norm(x + FFN(x))      every place sees every other
+    x_0 = Norm(E[token] + P[position] + S[segment])
+    post-norm   x = Norm(x + Attention(x));  x = Norm(x + FFN(x))      every position sees every other
     pre-norm    x = x + Attention(Norm(x));  x = x + FFN(Norm(x));     a last Norm before the heads
     p(token at t) = softmax(Norm(f(x_t W + b)) Eᵀ + c)                 the output table is the input's
 
@@ -17,7 +17,8 @@ there is one inside, else before a word; half of the texts have their parts exch
 <begin> A <end> B <end>. This is the task of Lan et al. (2020) in BERT's form. It means most where lines or windows
 hold several sentences: a line's first word gives itself away.
 
-Shapes: B batch, T time, K chosen places of a text, d width, H heads, L layers, V vocabulary, e width of embeddings.
+Shapes: B batch, T time, K chosen positions of a text, d width, H heads, L layers, V vocabulary, e width of
+embeddings.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Examples, MaskFiller, Outputs, Seeds, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import masking
-from lexigraph.objectives.chance import random_of
-from lexigraph.objectives.hidden import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
+from lexigraph.objectives.masked import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
+from lexigraph.objectives.rng import random_of
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.recipe import Recipe, ranged
 from lexigraph.text.columns import MAIN, Column, Columns, Traits
@@ -52,7 +53,7 @@ class Config:
     layers: int = ranged(4, 1)
     heads: int = ranged(4, 1)
     dim: int = ranged(128, 1)
-    context: int = ranged(128, 2)  # places, those of the boundaries included
+    context: int = ranged(128, 2)  # positions, those of the boundaries included
     inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
     segments: int = 2  # kinds of text that it can tell apart
     norm: Literal["pre", "post"] = "post"
@@ -64,7 +65,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Objective:
-    rate: float = 0.15  # the share of tokens that are guessed
+    mask_rate: float = 0.15  # the share of tokens that are guessed
     dynamic: bool = True  # hide other tokens in every epoch
     whole_word: bool = False  # hide all pieces of a word, or none
     # also tell whether the parts of a text are exchanged (model.pooler = true): sentence order (ALBERT's), not the
@@ -73,13 +74,13 @@ class Objective:
 
 
 class BERT(MaskFiller):
-    """The network; `network(ids)` gives the logits of every place's token."""
+    """The network; `network(ids)` gives the logits of every position's token."""
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
         tokens = vocabularies.tokens()
         vocabulary = len(tokens)
-        check_rate(objective.rate)
+        check_rate(objective.mask_rate)
         if objective.next_sentence and not (config.pooler and config.segments > 1):
             raise UsageError("objective.next_sentence needs model.pooler = true and two model.segments.")
         inner = config.inner or 4 * config.dim
@@ -122,7 +123,7 @@ class BERT(MaskFiller):
         lengths: Int[Tensor, " B"] | None = None,
         segments: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T V"]:
-        """Logits of the token at every place, seen from all around it. Without `lengths`, there is no padding."""
+        """Logits of the token at every position, seen from all around it. Without `lengths`, there is no padding."""
         return self.head.logits(self.hidden(ids, lengths, segments), self.embedding.tokens.weight)
 
     def hidden(
@@ -135,22 +136,24 @@ class BERT(MaskFiller):
         return self.encoder(self.embedding(ids, segments), lengths)
 
     def pooled(self, hidden: Float[Tensor, "B T d"]) -> Float[Tensor, "B d"]:
-        """What the first place says of the whole."""
+        """What the first position says of the whole."""
         return self.pool(hidden[:, 0]).tanh()
 
     def masked_logits(
         self,
         ids: Int[Tensor, "B T"],
         lengths: Int[Tensor, " B"] | None,
-        places: Int[Tensor, "B K"],
+        positions: Int[Tensor, "B K"],
         segments: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B K V"]:
-        """Logits of the tokens at some places only."""
-        return self.head.logits(at(self.hidden(ids, lengths, segments), places), self.embedding.tokens.weight)
+        """Logits of the tokens at some positions only."""
+        return self.head.logits(at(self.hidden(ids, lengths, segments), positions), self.embedding.tokens.weight)
 
     def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B K V"]:
         """Logits of the tokens that a batch has hidden."""
-        return self.masked_logits(batch["inputs"], batch["lengths"], batch["places"], batch.tensors.get("segments"))
+        return self.masked_logits(
+            batch["inputs"], batch["lengths"], batch["positions"], batch.tensors.get("segments")
+        )
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         logits = self(batch["inputs"], batch["lengths"], batch.tensors.get("segments"))
@@ -174,7 +177,7 @@ class BERT(MaskFiller):
                 masking.masked(
                     row,
                     random,
-                    rate=objective.rate,
+                    mask_rate=objective.mask_rate,
                     mask=self.frame.mask,
                     vocabulary=self.vocabulary,
                     special=self.special,
@@ -190,7 +193,7 @@ class BERT(MaskFiller):
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         hidden = self.hidden(batch["inputs"], batch["lengths"], batch.tensors.get("segments"))
-        guessed = self.head(at(hidden, batch["places"]))
+        guessed = self.head(at(hidden, batch["positions"]))
         terms = next_token_terms(
             guessed, self.embedding.tokens.weight, batch, bias=self.head.bias, pad=self.frame.pad
         )
@@ -199,7 +202,7 @@ class BERT(MaskFiller):
             terms["next_sentence"] = Term(nll, batch.counts["next_sentence"])
         return terms, None
 
-    def look(
+    def attention_weights(
         self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "L B H T T"]]:
         """Logits and every attention weight, computed in the open."""
@@ -218,7 +221,7 @@ def two_segments(
         anywhere = np.arange(1, len(row))
         after_sentences = anywhere[words.stops[row[:-1]]]
         before_words = anywhere[words.begins[row[1:]]]
-        choices = next(places for places in (after_sentences, before_words, anywhere) if len(places))
+        choices = next(positions for positions in (after_sentences, before_words, anywhere) if len(positions))
         cut, swapped = int(random.choice(choices)), int(random.integers(2))
     if swapped:
         row, cut = np.concatenate([row[cut:], row[:cut]]), len(row) - cut

@@ -1,21 +1,21 @@
 """ELECTRA: a small generator guesses hidden tokens, and a discriminator tells which tokens are its guesses
 (Clark et al. 2020).
 
-    m      some places of the text, all hidden behind <mask>
+    m      some positions of the text, all hidden behind <mask>
     p_G    = generator(text with m hidden)                       a small BERT
     x̂_t    ~ p_G(t) for t in m,  x̂_t = x_t elsewhere             no gradient goes through the drawing
     D_t    = discriminator(x̂)                                    the logit of "replaced": x̂_t ≠ x_t
     loss   = Σ_{t in m} -log p_G(x_t) / |m|  +  λ Σ_t BCE(D_t, x̂_t ≠ x_t) / T              λ = 50
 
-A guess that hits the true token counts as original. Every place teaches the discriminator something, not 15 % of
+A guess that hits the true token counts as original. Every position teaches the discriminator something, not 15 % of
 them, so that it learns more from the same text; it is what is kept. Both read with one table of embeddings (tokens,
-places and segments), which may be narrower than they are; the generator is as deep as the discriminator and a quarter
-as wide.
+positions and segments), which may be narrower than they are; the generator is as deep as the discriminator and a
+quarter as wide.
 
-Guesses are drawn by the inverse of the distribution function, from one number a place that belongs to the example
-(objectives/chance.py): the same text is replaced in the same way in any batch.
+Guesses are drawn by the inverse of the distribution function, from one number a position that belongs to the example
+(objectives/rng.py): the same text is replaced in the same way in any batch.
 
-Shapes: B batch, T time, K chosen places of a text, d width, V vocabulary, e width of embeddings.
+Shapes: B batch, T time, K chosen positions of a text, d width, V vocabulary, e width of embeddings.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from lexigraph.nn.feedforward import ACTIVATIONS, Activation
 from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Detector, Examples, Outputs, Seeds, ragged
 from lexigraph.nn.transformer import Shape
-from lexigraph.objectives import chance, masking
-from lexigraph.objectives.chance import random_of
-from lexigraph.objectives.hidden import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
+from lexigraph.objectives import masking, rng
+from lexigraph.objectives.masked import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
 from lexigraph.objectives.next_token import IGNORE, SLICE, WIDE_SLICE, linear_cross_entropy
+from lexigraph.objectives.rng import random_of
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.recipe import Recipe, ranged
 from lexigraph.text.columns import MAIN, Column, Columns, Traits
 from lexigraph.text.vocabularies import Vocabularies
 
-GUESS = 6  # the stream of chance that guesses are drawn from
+GUESS = 6  # the stream of random numbers that guesses are drawn from
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Config:
     heads: int = ranged(4, 1)
     dim: int = ranged(128, 1)  # of the discriminator
     embedding: int = ranged(128, 1)  # width of the table that both read with
-    context: int = ranged(128, 2)  # places, those of the boundaries included
+    context: int = ranged(128, 2)  # positions, those of the boundaries included
     inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
     generator_share: float = 0.25  # the generator's width, heads and inner width, as a share of the discriminator's
     part: Literal["both", "discriminator", "generator"] = "both"  # models from elsewhere come as one of the two
@@ -65,20 +65,20 @@ class Config:
 
 @dataclass(frozen=True)
 class Objective:
-    rate: float = 0.15  # the share of tokens that are guessed
+    mask_rate: float = 0.15  # the share of tokens that are guessed
     dynamic: bool = True  # hide other tokens in every epoch
     whole_word: bool = False  # hide all pieces of a word, or none
     discriminator_weight: float = 50.0  # λ: its loss is far smaller than the generator's
 
 
 class ELECTRA(Detector):
-    """The network; `network(ids)` gives the discriminator's logits, one a place (a lone generator: of all tokens)."""
+    """The network; `network(ids)` gives the discriminator's logits, one a position (a lone generator's: of tokens)."""
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
         tokens = vocabularies.tokens()
         vocabulary = len(tokens)
-        check_rate(objective.rate)
+        check_rate(objective.mask_rate)
         if config.activation not in ACTIVATIONS:
             raise UsageError(f"model.activation = {config.activation!r} must be one of {', '.join(ACTIVATIONS)}.")
         self.config, self.objective, self.vocabulary = config, objective, vocabulary
@@ -145,18 +145,18 @@ class ELECTRA(Detector):
         self,
         ids: Int[Tensor, "B T"],
         lengths: Int[Tensor, " B"] | None,
-        places: Int[Tensor, "B K"],
+        positions: Int[Tensor, "B K"],
         segments: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B K V"]:
-        """The generator's logits of the tokens at some places only."""
-        hidden = at(self._guess(ids, lengths, segments), places)
+        """The generator's logits of the tokens at some positions only."""
+        hidden = at(self._guess(ids, lengths, segments), positions)
         return self.head.logits(hidden, self.embedding.tokens.weight)
 
     # ---- training ----------------------------------------------------------------------------------------
 
     def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B K V"]:
         """The generator's logits of the tokens that a batch has hidden."""
-        return self.masked_logits(batch["inputs"], batch["lengths"], batch["places"])
+        return self.masked_logits(batch["inputs"], batch["lengths"], batch["positions"])
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         """The discriminator's logits of the text as it is given; a lone generator's of all tokens."""
@@ -170,7 +170,9 @@ class ELECTRA(Detector):
         for text, seed in zip(texts, own.tolist(), strict=True):
             random, row = random_of(seed), contents(text, self.context, self.frame)
             begins = beginnings(self.words, row) if self.objective.whole_word else None
-            chosen = masking.choose(row, random, special=self.special, rate=self.objective.rate, begins=begins)
+            chosen = masking.choose(
+                row, random, special=self.special, mask_rate=self.objective.mask_rate, begins=begins
+            )
             hidden = row.copy()
             hidden[chosen] = self.frame.mask
             rows.append((hidden, masking.targets_at(row, chosen)))
@@ -185,7 +187,7 @@ class ELECTRA(Detector):
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         if self.config.part != "both":
             raise LexigraphError(f"A {self.config.part} alone cannot be trained: ELECTRA learns with both parts.")
-        guesses = self.head(at(self._guess(batch["inputs"], batch["lengths"]), batch["places"]))
+        guesses = self.head(at(self._guess(batch["inputs"], batch["lengths"]), batch["positions"]))
         wanted, table = batch["targets"], self.embedding.tokens.weight
         nll, items = linear_cross_entropy(guesses.flatten(0, 1), table, self.head.bias, wanted.flatten())
         ids, replaced = self._replaced(batch, guesses.detach())
@@ -200,24 +202,26 @@ class ELECTRA(Detector):
     @torch.no_grad()
     def replace(self, batch: Batch) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
         """What the discriminator reads, and 1 where that is not the true token."""
-        guesses = self.head(at(self._guess(batch["inputs"], batch["lengths"]), batch["places"]))
+        guesses = self.head(at(self._guess(batch["inputs"], batch["lengths"]), batch["positions"]))
         return self._replaced(batch, guesses)
 
     @torch.no_grad()
     def _replaced(
         self, batch: Batch, guesses: Float[Tensor, "B K e"]
     ) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
-        """The text with drawn tokens at the chosen places, and 1 where they are not the true ones."""
-        places, wanted = batch["places"], batch["targets"]
-        numbers = chance.uniform(batch["seeds"], places.shape[1], GUESS)
-        drawn = self._draw(guesses.flatten(0, 1), numbers.flatten()).view_as(places)
+        """The text with drawn tokens at the chosen positions, and 1 where they are not the true ones."""
+        positions, wanted = batch["positions"], batch["targets"]
+        numbers = rng.uniform(batch["seeds"], positions.shape[1], GUESS)
+        drawn = self._draw(guesses.flatten(0, 1), numbers.flatten()).view_as(positions)
         chosen = wanted != IGNORE
-        drawn = torch.where(chosen, drawn, batch["inputs"].gather(1, places))  # rows with fewer places: as it was
-        ids = batch["inputs"].scatter(1, places, drawn)
-        return ids, torch.zeros_like(ids).scatter(1, places, (chosen & (drawn != wanted)).long())
+        drawn = torch.where(
+            chosen, drawn, batch["inputs"].gather(1, positions)
+        )  # rows with fewer positions: as it was
+        ids = batch["inputs"].scatter(1, positions, drawn)
+        return ids, torch.zeros_like(ids).scatter(1, positions, (chosen & (drawn != wanted)).long())
 
     def _draw(self, guesses: Float[Tensor, "N e"], numbers: Float[Tensor, " N"]) -> Int[Tensor, " N"]:
-        """The token at which the summed probabilities reach each number; a slice of places at a time."""
+        """The token at which the summed probabilities reach each number; a slice of positions at a time."""
         rows = max(1, (SLICE if guesses.device.type == "cpu" else WIDE_SLICE) // self.vocabulary)
         drawn = []
         for part, number in zip(guesses.split(rows), numbers.split(rows), strict=True):

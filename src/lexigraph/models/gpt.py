@@ -1,6 +1,6 @@
 """GPT: a transformer that reads left to right and predicts the next token (Radford et al. 2018, 2019).
 
-    x_0 = E[token] + P[place]                                    (rotary: no P, queries and keys are turned)
+    x_0 = E[token] + P[position]                                    (rotary: no P, queries and keys are turned)
     pre-norm    x = x + Attention(Norm(x));  x = x + FFN(Norm(x));   a last Norm before the output
     post-norm   x = Norm(x + Attention(x));  x = Norm(x + FFN(x))
     p(next) = softmax(x Eᵀ)                                      (tied: the output table is the input's)
@@ -24,10 +24,10 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
+from lexigraph.nn.cache import CachedState, KeyValue, KeyValueCache
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import OutputTable, linear
 from lexigraph.nn.network import LanguageNetwork
-from lexigraph.nn.past import Cache, KeyValue, Past
 from lexigraph.nn.positions import rotary, sinusoidal
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
@@ -78,7 +78,7 @@ class GPT(LanguageNetwork):
         self.traits = Traits(context=config.context, causal="text")
         self.embedding = nn.Embedding(len(tokens), config.dim)
         if config.positions == "learned":
-            self.places = nn.Embedding(config.context, config.dim)
+            self.positions = nn.Embedding(config.context, config.dim)
         elif config.positions == "sinusoidal":
             self.register_buffer("table", sinusoidal(config.context, config.dim), persistent=False)
         else:
@@ -106,7 +106,7 @@ class GPT(LanguageNetwork):
     # ---- training ----------------------------------------------------------------------------------------
 
     def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
-        """Logits of the next token at every place. Padding on the right is never looked at, so that
+        """Logits of the next token at every position. Padding on the right is never looked at, so that
         `lengths` is not needed."""
         return F.linear(self.hidden(ids), self.output_table)
 
@@ -129,24 +129,24 @@ class GPT(LanguageNetwork):
     def _through(
         self,
         ids: Int[Tensor, "B T"],
-        places: Int[Tensor, "#B T"],
+        positions: Int[Tensor, "#B T"],
         *,
-        store: Sequence[KeyValue | Past] = (),
+        store: Sequence[KeyValue | KeyValueCache] = (),
         time: int = 0,
-        **looking: Any,
+        **attention: Any,
     ) -> Float[Tensor, "B T d"]:
         """Embedding and all layers; `store`: where each layer keeps its keys and values, from `time` on."""
         x, rotation = self.embedding(ids), None
         if self.config.positions == "learned":
-            x = x + self.places(places)
+            x = x + self.positions(positions)
         elif self.config.positions == "sinusoidal":
-            x = x + self.table[places]
+            x = x + self.table[positions]
         else:
-            rotation = self.table[:, places].unsqueeze(2)
+            rotation = self.table[:, positions].unsqueeze(2)
         x = self.dropout(x)
-        rooms: Sequence[KeyValue | Past | None] = store or [None] * len(self.blocks)
-        for block, past in zip(self.blocks, rooms, strict=True):
-            x = block(x, rotation, past=past, time=time, **looking)
+        stores: Sequence[KeyValue | KeyValueCache | None] = store or [None] * len(self.blocks)
+        for block, cache in zip(self.blocks, stores, strict=True):
+            x = block(x, rotation, cache=cache, time=time, **attention)
         return x
 
     # ---- decoding ----------------------------------------------------------------------------------------
@@ -160,40 +160,40 @@ class GPT(LanguageNetwork):
         shift = (torch.arange(time, device=ids.device)[None] - pads[:, None]) % time
         return self._read(ids.gather(1, shift), pads, width)
 
-    def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+    def step(self, state: CachedState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. A full cache is read anew from its later half."""
-        time, begins = state.time, state.past.begins
+        time, begins = state.time, state.cache.begins
         if time == self.context:
             half = self.context // 2
             ids = torch.cat([state.rows["ids"][:, time - half : time], tokens[:, None]], 1)
             return replace_width(self._read(ids, (begins - (time - half)).clamp(min=0), 1), state.width)
-        past, ids = state.with_room(self.context), state.rows["ids"]
-        ids = F.pad(ids, (0, past.capacity - ids.shape[1])) if past.capacity > ids.shape[1] else ids
+        cache, ids = state.with_capacity(self.context), state.rows["ids"]
+        ids = F.pad(ids, (0, cache.capacity - ids.shape[1])) if cache.capacity > ids.shape[1] else ids
         ids[:, time] = tokens
         weights: list[Tensor] | None = [] if attention else None
-        store = [past.of(number) for number in range(len(self.blocks))]
+        store = [cache.of(number) for number in range(len(self.blocks))]
         x = self._through(tokens[:, None], (time - begins)[:, None], store=store, time=time, weights=weights)
         seen = torch.stack(weights).mean((0, 2))[:, -1] if weights else None  # over layers and heads
-        return Step(self._logits(x), replace(state, rows={"ids": ids}, past=past, time=time + 1), seen)
+        return Step(self._logits(x), replace(state, rows={"ids": ids}, cache=cache, time=time + 1), seen)
 
     def _read(self, ids: Int[Tensor, "B T"], pads: Int[Tensor, " B"], width: int) -> Step:
         """Fill a new cache from prompts that are padded on the left, so that all rows grow at one end."""
         batch, time = ids.shape
         config, table, rows = self.config, self.embedding.weight, batch * width
         capacity = min(self.context, time + 64)
-        past = Past.start(rows, config.layers, config.heads, config.dim // config.heads, capacity, table)
+        cache = KeyValueCache.start(rows, config.layers, config.heads, config.dim // config.heads, capacity, table)
         columns = torch.arange(time, device=ids.device)
-        places = (columns[None] - pads[:, None]).clamp(min=0)
+        positions = (columns[None] - pads[:, None]).clamp(min=0)
         mask = None
-        if bool((pads > 0).any()):  # an empty place sees itself, because softmax over nothing is not a number
+        if bool((pads > 0).any()):  # an empty position sees itself, because softmax over nothing is not a number
             seen = (columns[None] >= pads[:, None])[:, None, None, :]
             mask = (seen & before(time, ids.device)) | torch.eye(time, dtype=torch.bool, device=ids.device)
-        x = self._through(ids, places, store=past.of_prompts(width), mask=mask, causal=mask is None)
-        past = replace(past, begins=pads.repeat_interleave(width), ragged=mask is not None)
+        x = self._through(ids, positions, store=cache.of_prompts(width), mask=mask, causal=mask is None)
+        cache = replace(cache, begins=pads.repeat_interleave(width), ragged=mask is not None)
         if width > 1:
-            past = past.follow(torch.arange(0, rows, width, device=ids.device).repeat_interleave(width))
+            cache = cache.reorder(torch.arange(0, rows, width, device=ids.device).repeat_interleave(width))
         kept = F.pad(ids, (0, capacity - time)).repeat_interleave(width, 0)
-        state = Cache({"ids": kept}, width=width, past=past, time=time)
+        state = CachedState({"ids": kept}, width=width, cache=cache, time=time)
         return Step(self._logits(x[:, -1:]).repeat_interleave(width, 0), state)
 
     def _logits(self, x: Float[Tensor, "R 1 d"]) -> Float[Tensor, "R V"]:
@@ -201,11 +201,11 @@ class GPT(LanguageNetwork):
 
     # ---- looking inside ----------------------------------------------------------------------------------
 
-    def look(self, ids: Int[Tensor, "B T"]) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "L B H T T"]]:
+    def attention_weights(self, ids: Int[Tensor, "B T"]) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "L B H T T"]]:
         """Logits and every attention weight, computed in the open."""
         weights: list[Tensor] = []
-        places = torch.arange(ids.shape[1], device=ids.device)[None]
-        x = self._through(ids, places, causal=True, weights=weights)
+        positions = torch.arange(ids.shape[1], device=ids.device)[None]
+        x = self._through(ids, positions, causal=True, weights=weights)
         return F.linear(self.norm(x), self.output_table), torch.stack(weights)
 
 

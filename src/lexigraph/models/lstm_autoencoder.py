@@ -35,18 +35,18 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
-from lexigraph.nn.autoencoder import Autoencoder, chance_tensors, sentence_traits
+from lexigraph.nn.autoencoder import Autoencoder, seed_tensors, sentence_traits
 from lexigraph.nn.linear import linear
 from lexigraph.nn.network import Examples, Seeds, sequences
 from lexigraph.nn.stepper import State, Step
-from lexigraph.objectives import chance
+from lexigraph.objectives import rng
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
 from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.recipe import ranged
 from lexigraph.text.vocabularies import Vocabularies
 
-HIDE, DROP, WORD_DROPOUT, POSTERIOR, PRIOR = 1, 2, 3, 5, 6  # streams of chance
+MASK, DROP, WORD_DROPOUT, POSTERIOR, PRIOR = 1, 2, 3, 5, 6  # streams of random numbers
 Hidden = tuple[Float[Tensor, "L B d"], Float[Tensor, "L B d"]]  # h and c of an LSTM
 
 
@@ -66,7 +66,7 @@ class Config:
 @dataclass(frozen=True)
 class Objective:
     label_smoothing: float = ranged(0.0, 0, 0.999)
-    hide: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder sees as unknown
+    mask_rate: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder sees as unknown
     drop: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder does not see at all
     adversary: float = 0.0  # λ, what deceiving the discriminator is worth; 0: there is none
     variational: bool = False
@@ -107,9 +107,9 @@ class LSTMAutoencoder(Autoencoder):
     # ---- sentence → z --------------------------------------------------------------------------------------
 
     def encode(
-        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], sized: bool = False
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], unnormalised: bool = False
     ) -> Float[Tensor, "B k"]:
-        """The vectors of sentences w_1 … w_n <eos>, padded on the right; they keep their lengths, `sized` or not."""
+        """The vectors of sentences w_1 … w_n <eos>, padded on the right, which are not normalised."""
         return self._read(ids, lengths)[:, : self.latent]
 
     def posterior(
@@ -124,8 +124,8 @@ class LSTMAutoencoder(Autoencoder):
         last = (lengths - 1)[:, None]
         readings = [(self.ahead, ids)]
         if self.config.bidirectional:
-            places = torch.arange(ids.shape[1], device=ids.device)
-            readings.append((self.back, ids.gather(1, (last - places).clamp(min=0))))
+            positions = torch.arange(ids.shape[1], device=ids.device)
+            readings.append((self.back, ids.gather(1, (last - positions).clamp(min=0))))
         with _full_precision(ids.device):
             outputs = [lstm(self.dropout(self.embedding(seen)))[0] for lstm, seen in readings]
             ends = [output.take_along_dim(last[:, :, None], 1).squeeze(1) for output in outputs]
@@ -162,7 +162,7 @@ class LSTMAutoencoder(Autoencoder):
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from token sequences, boundaries included. `seeds` and `step`, in training, allow noise."""
-        batch, extra = shifted(sequences(examples["text"]), self.pad), chance_tensors(seeds, step)
+        batch, extra = shifted(sequences(examples["text"]), self.pad), seed_tensors(seeds, step)
         plays = self.objective.adversary and seeds is not None  # the discriminator's game belongs to training
         tokens = batch.counts["loss"]  # also what is one number a sentence is shared out over its tokens: see above
         more = {name: tokens for name, used in (("kl", self.objective.variational), ("adversary", plays)) if used}
@@ -173,7 +173,7 @@ class LSTMAutoencoder(Autoencoder):
         read = self._read(*self._corrupted(batch["targets"], seeds))
         z, more = read[:, : self.latent], {}
         if objective.variational:
-            noise = None if seeds is None else chance.gaussian(seeds, self.latent, POSTERIOR)
+            noise = None if seeds is None else rng.gaussian(seeds, self.latent, POSTERIOR)
             z, kl = sampled(z, read[:, self.latent :], noise, batch.tensors.get("step"), objective)
             more["kl"] = Term(kl, batch.counts["kl"])
         if seeds is not None:
@@ -191,9 +191,9 @@ class LSTMAutoencoder(Autoencoder):
         """What the encoder sees of w_1 … w_n <eos>, and its lengths. The end is always seen."""
         kept, source = targets != IGNORE, targets.clamp(min=0)
         if seeds is not None:
-            draws = chance.uniform(seeds, source.shape[1], DROP)
+            draws = rng.uniform(seeds, source.shape[1], DROP)
             kept = kept & ((draws >= self.objective.drop) | (source == self.end))
-            source = self._hidden(source, seeds, self.objective.hide, HIDE)
+            source = self._hidden(source, seeds, self.objective.mask_rate, MASK)
             source = source.gather(1, (~kept).long().argsort(dim=1, stable=True))  # closed up, in order
         return source, kept.sum(1)
 
@@ -201,12 +201,12 @@ class LSTMAutoencoder(Autoencoder):
         self, ids: Int[Tensor, "B T"], seeds: Int[Tensor, " B"], share: float, stream: int
     ) -> Int[Tensor, "B T"]:
         """Some tokens as unknown; boundaries stay."""
-        draws = chance.uniform(seeds, ids.shape[1], stream)
+        draws = rng.uniform(seeds, ids.shape[1], stream)
         return ids.masked_fill((draws < share) & (ids != self.end), self.unknown)
 
     def _judged(self, z: Float[Tensor, "B k"], seeds: Int[Tensor, " B"], batch: Batch) -> Term:
         """Both sides of the game in one sum: D learns without moving z, the encoder without moving D."""
-        D, prior = self.discriminator, chance.gaussian(seeds, self.latent, PRIOR).to(z)
+        D, prior = self.discriminator, rng.gaussian(seeds, self.latent, PRIOR).to(z)
         fixed = {name: weight.detach() for name, weight in D.named_parameters()}
         told_apart = F.softplus(-D(prior)).sum() + F.softplus(D(z.detach())).sum()
         deceived = F.softplus(-functional_call(D, fixed, (z,))).sum()
@@ -215,7 +215,7 @@ class LSTMAutoencoder(Autoencoder):
     # ---- decoding ------------------------------------------------------------------------------------------
 
     def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
-        """Begin sentences from vectors (`z`). Of `blur` it knows nothing, and leaves it aside."""
+        """Begin sentences from vectors (`z`). Of `noise` it knows nothing, and leaves it aside."""
         z = beginning["z"]
         h, c = (part.transpose(0, 1) for part in self._begin(z))
         state = State({"h": h, "c": c}, {"z": z}).expand(width)

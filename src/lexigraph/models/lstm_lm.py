@@ -71,7 +71,7 @@ class LSTMLanguageModel(LanguageNetwork):
     # ---- training ----------------------------------------------------------------------------------------
 
     def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
-        """Logits of the next token at every place. It reads left to right, so padding on the right is
+        """Logits of the next token at every position. It reads left to right, so padding on the right is
         never seen and `lengths` is not needed."""
         return F.linear(self.hidden(ids)[0], self.output_table, self.bias)
 

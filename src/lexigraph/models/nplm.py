@@ -81,7 +81,7 @@ class NPLM(LanguageNetwork):
         return self.embedding.weight if self.table is None else self.table
 
     def windows(self, ids: Int[Tensor, "B T"], before: Int[Tensor, "B _"] | None = None) -> Int[Tensor, "B T c"]:
-        """The c words up to every place, the latest first; `before`: c - 1 words that come before the first place."""
+        """The c words up to every position, the latest first; `before`: c - 1 words that come before the first one."""
         c = self.config.context
         if before is None:
             before = ids[:, :1].expand(-1, c - 1)
@@ -96,7 +96,7 @@ class NPLM(LanguageNetwork):
     # ---- training ----------------------------------------------------------------------------------------
 
     def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
-        """Logits of the next token at every place. Padding on the right is never looked at, so that
+        """Logits of the next token at every position. Padding on the right is never looked at, so that
         `lengths` is not needed."""
         return F.linear(self.hidden(self.windows(ids)), self.output_table, self.bias)
 

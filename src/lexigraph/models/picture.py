@@ -1,6 +1,6 @@
 """The picture autoencoder: a sentence becomes a vector, the vector a picture, the picture the sentence again.
 
-    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every place sees every other
+    A = encoder(w_1 … w_n <eos>)             (T × d)     transformer, every position sees every other
     z = Φ(AᵀA)                               (d)         Gram pooling, nn/gram.py, or another, nn/pooling.py; then to
                                                          mean 0 and variance 1
     picture = draw(z)                        (3 × s × s) convolutions, nn/picture.py; in [-1, 1]
@@ -10,12 +10,13 @@
 
 Several forms share these lines (nn/picture.py): `plain` is the one first described, with normalisation layers;
 `residual` lets the signal pass; `basis` draws by a sum of trained pictures. z lies on a sphere, which makes distances
-comparable. Sums of vectors are made before that (`sized`): Gram and slot pooling add up the places, so that a long
-sentence's vector is long, and a word weighs the same in all of them.
+comparable. Sums of vectors are made before that (`unnormalised`): Gram and slot pooling add up the positions, so that
+a long sentence's vector is long, and a word weighs the same in all of them.
 
-Blur. Some of the sentences are trained with noise on the vector, z + b ε, and the decoder is told b. So it learns at
-once to copy (b = 0), to guess a likely sentence near an uncertain vector (b about 1) and to write freely (b large);
-decoding a blend or a sum with some blur lets the decoder's knowledge of English mend what arithmetic left inexact.
+Noise. Some of the sentences are trained with noise on the vector, z + b ε, and the decoder is given b. So it learns
+at once to copy (b = 0), to guess a likely sentence near an uncertain vector (b about 1) and to write freely (b
+large); decoding a blend or a sum with some noise lets the decoder's knowledge of English mend what arithmetic left
+inexact.
 
 Other forms of the same idea: tokens hidden or dropped from the encoder's input (`hide`, `drop`: denoising), and a
 normal posterior N(μ, σ²) held near N(0, 1) (`variational`; KL with free bits, its weight rising from 0 to 1; measured
@@ -37,18 +38,18 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
-from lexigraph.nn.autoencoder import Autoencoder, chance_tensors, sentence_traits
+from lexigraph.nn.autoencoder import Autoencoder, seed_tensors, sentence_traits
+from lexigraph.nn.cache import CachedState, KeyValueCache
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.gram import GramPooling
 from lexigraph.nn.linear import linear
 from lexigraph.nn.network import Examples, Seeds, sequences
-from lexigraph.nn.past import Cache, Past
-from lexigraph.nn.picture import Draw, Form, Look
+from lexigraph.nn.picture import Draw, Form, PictureEncoder
 from lexigraph.nn.pooling import AttentionPooling, SlotPooling
 from lexigraph.nn.positions import rotary, rotations, sinusoidal
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
-from lexigraph.objectives import chance
+from lexigraph.objectives import rng
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
 from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
@@ -56,10 +57,10 @@ from lexigraph.recipe import ranged
 from lexigraph.text.vocabularies import Vocabularies
 
 SIDES = (16, 32, 64, 128)
-BLURS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of these, and blends between them
-HIDE, DROP, LEVEL = 1, 2, 3  # streams of chance (objectives/chance.py): uniform numbers,
+NOISE_LEVELS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of these, and blends between them
+MASK, DROP, LEVEL = 1, 2, 3  # streams of random numbers (objectives/rng.py): uniform numbers,
 NOISE, POSTERIOR = 4, 5  # and normal ones (uniform 8 to 11)
-STRETCH = 12
+JITTER = 12
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,13 @@ class Config:
 @dataclass(frozen=True)
 class Objective:
     label_smoothing: float = ranged(0.1, 0, 0.999)
-    blur: float = ranged(0.0, 0)  # the largest noise on z, in standard deviations of its entries; 0: none
-    sharp: float = ranged(0.5, 0, 1)  # the share of sentences without it
-    hide: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder sees as unknown
+    noise_level: float = ranged(0.0, 0)  # the largest noise on z, in standard deviations of its entries; 0: none
+    clean_fraction: float = ranged(0.5, 0, 1)  # the share of sentences without it
+    mask_rate: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder sees as unknown
     drop: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder does not see at all
-    stretch: float = 0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count places
+    position_jitter: float = (
+        0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count positions
+    )
     variational: bool = False
     free_bits: float = ranged(0.0, 0)  # nats per entry of z that cost nothing
     anneal: int = 1000  # steps until the KL term has its full weight, and validations begin to count
@@ -100,7 +103,7 @@ class PictureAutoencoder(Autoencoder):
     """The network. `encode`, `draw`, `look` and the stepper are its four parts."""
 
     table: Tensor  # of positions
-    levels: Tensor  # BLURS
+    levels: Tensor  # NOISE_LEVELS
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
@@ -110,17 +113,17 @@ class PictureAutoencoder(Autoencoder):
         self.end, self.unknown = tokens.eos, tokens.unk
         dim, head = config.dim, config.dim // config.heads
         self.latent = dim * config.k**2
-        self.draws, self.side, self.noise_level = config.head == "picture", config.side, objective.blur
+        self.draws, self.side, self.noise_level = config.head == "picture", config.side, objective.noise_level
         self.traits = sentence_traits(
             config.context,
             objective,
             # what is compiled, each kind once: the whole would take minutes, and a basis has nothing to gain
-            compile_regions=(Layer, Output) if config.form == "basis" else (Layer, Output, Draw, Look),
+            compile_regions=(Layer, Output) if config.form == "basis" else (Layer, Output, Draw, PictureEncoder),
         )
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
         self.embedding = nn.Embedding(len(tokens), dim)  # of encoder, decoder and output alike
-        places = config.context + config.start
-        fixed = rotary(places, head) if config.positions == "rotary" else sinusoidal(places, dim)
+        positions = config.context + config.start
+        fixed = rotary(positions, head) if config.positions == "rotary" else sinusoidal(positions, dim)
         self.register_buffer("table", fixed, persistent=False)
         self.encoder = nn.ModuleList(Layer(shape) for _ in range(config.encoder_layers or config.layers))
         self.norm_encoder = nn.LayerNorm(dim)
@@ -131,12 +134,12 @@ class PictureAutoencoder(Autoencoder):
             self.pool.weight.data[config.k**2 :].mul_(0.1)  # log variances begin near 0
         if self.draws:
             self.painter = Draw(config.form, dim, self.latent, config.side, config.k, config.contrast)
-            self.look: nn.Module = Look(config.form, dim, config.side)
+            self.picture_encoder: nn.Module = PictureEncoder(config.form, dim, config.side)
         else:
-            self.look = Straight(self.latent, dim)
-        if objective.blur:
-            self.blur = nn.Parameter(0.02 * torch.randn(len(BLURS), dim))
-            self.register_buffer("levels", torch.tensor(BLURS), persistent=False)
+            self.picture_encoder = Straight(self.latent, dim)
+        if objective.noise_level:
+            self.noise_embedding = nn.Parameter(0.02 * torch.randn(len(NOISE_LEVELS), dim))
+            self.register_buffer("levels", torch.tensor(NOISE_LEVELS), persistent=False)
         self.decoder: Any = nn.ModuleList(Layer(shape, memory=True) for _ in range(config.layers))
         self.norm_decoder = nn.LayerNorm(dim)
         self.output = Output(objective.label_smoothing, tokens.pad)
@@ -156,12 +159,12 @@ class PictureAutoencoder(Autoencoder):
     # ---- sentence → z → picture → memory -----------------------------------------------------------------
 
     def encode(
-        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], sized: bool = False
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], unnormalised: bool = False
     ) -> Float[Tensor, "B latent"]:
-        """The vectors of sentences w_1 … w_n <eos>, padded on the right; if `sized`, with their own lengths."""
+        """The vectors of sentences w_1 … w_n <eos>, padded on the right; `unnormalised`: with their own norms."""
         seen = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
         z = self._read(ids, seen)[:, 0]
-        return z if sized else self._normal(z)
+        return z if unnormalised else self._normal(z)
 
     def posterior(
         self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
@@ -177,8 +180,8 @@ class PictureAutoencoder(Autoencoder):
         if self.config.start:
             ids, seen = F.pad(ids, (1, 0), value=self.end), F.pad(seen, (1, 0), value=True)
         x, rotation = self._embed(ids)
-        if seeds is not None and self.objective.stretch:
-            gaps = 1 + self.objective.stretch * (2 * chance.uniform(seeds, ids.shape[1], STRETCH) - 1)
+        if seeds is not None and self.objective.position_jitter:
+            gaps = 1 + self.objective.position_jitter * (2 * rng.uniform(seeds, ids.shape[1], JITTER) - 1)
             rotation = rotations(gaps.cumsum(1), self.config.dim // self.config.heads).unsqueeze(2)
         mask = seen[:, None, None]
         for layer in self.encoder:
@@ -200,10 +203,10 @@ class PictureAutoencoder(Autoencoder):
         return self.painter(self._normal(z))
 
     def _memory(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 16 d"]:
-        return self.look(self.draw(z) if self.draws else self._normal(z))
+        return self.picture_encoder(self.draw(z) if self.draws else self._normal(z))
 
     def _embed(self, ids: Int[Tensor, "B T"], time: int = 0) -> tuple[Float[Tensor, "B T d"], Tensor | None]:
-        """Embeddings with their places added, or the angles to turn queries and keys by."""
+        """Embeddings with their positions added, or the angles to turn queries and keys by."""
         length = ids.shape[1]
         if time + length > self.table.shape[-2]:
             raise LexigraphError(f"{time + length} tokens are more than the model's context of {self.context}.")
@@ -229,83 +232,87 @@ class PictureAutoencoder(Autoencoder):
         self, picture: Float[Tensor, "B 3 side side"], ids: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T V"]:
         """The same, given pictures."""
-        return F.linear(self._write(self.look(picture), ids), self.embedding.weight)
+        return F.linear(self._write(self.picture_encoder(picture), ids), self.embedding.weight)
 
     def _write(
-        self, memory: Float[Tensor, "B 16 d"], ids: Int[Tensor, "B T"], blur: Float[Tensor, " B"] | None = None
+        self, memory: Float[Tensor, "B 16 d"], ids: Int[Tensor, "B T"], noise: Float[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B T d"]:
-        """The decoder's last layer, all places at once."""
+        """The decoder's last layer, all positions at once."""
         x, rotation = self._embed(ids)
-        x = x + self._told(blur, len(memory))[:, None]
+        x = x + self._level(noise, len(memory))[:, None]
         mask = before(ids.shape[1], ids.device)
         for layer in self.decoder:
             x = layer(x, rotation, mask, memory)
         return self.norm_decoder(x)
 
-    def _told(self, blur: Float[Tensor, " B"] | None, rows: int) -> Float[Tensor, "B d"]:
-        """What the decoder is told about the blur of each vector."""
-        if not self.objective.blur:
+    def _level(self, noise: Float[Tensor, " B"] | None, rows: int) -> Float[Tensor, "B d"]:
+        """The embedding of each vector's noise level, between those of the nearest two that have one."""
+        if not self.objective.noise_level:
             return self.embedding.weight.new_zeros(rows, self.config.dim)
-        if blur is None:
-            return self.blur[:1].expand(rows, -1)
-        blur = blur.to(self.levels.dtype).clamp(0, BLURS[-1])[:, None]
+        if noise is None:
+            return self.noise_embedding[:1].expand(rows, -1)
+        noise = noise.to(self.levels.dtype).clamp(0, NOISE_LEVELS[-1])[:, None]
         gaps = self.levels.diff()
-        up = (blur - self.levels[:-1]) / gaps  # 0 at the lower end of each gap, 1 at its upper end
+        up = (noise - self.levels[:-1]) / gaps  # 0 at the lower end of each gap, 1 at its upper end
         rising, falling = F.pad(up, (1, 0), value=1.0), F.pad(1 - up, (0, 1), value=1.0)
         weights = torch.minimum(rising, falling).clamp(0, 1)  # each level's, 1 there and 0 at its neighbours
-        return weights.to(self.blur.dtype) @ self.blur  # a product: the gradient of a lookup is far slower
+        return (
+            weights.to(self.noise_embedding.dtype) @ self.noise_embedding
+        )  # a product: the gradient of a lookup is far slower
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from token sequences, boundaries included. `seeds` and `step`, in training, allow noise."""
         batch = shifted(sequences(examples["text"]), self.pad)
         counts = batch.counts | ({"kl": batch.counts["loss"]} if self.objective.variational else {})  # nats per token
-        return Batch(batch.tensors | chance_tensors(seeds, step), counts)
+        return Batch(batch.tensors | seed_tensors(seeds, step), counts)
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         objective, targets = self.objective, batch["targets"]
         seeds = batch.tensors.get("seeds")
         seen = targets != IGNORE
         source = targets.clamp(min=0)
-        if seeds is not None and objective.hide:
-            source = source.masked_fill(chance.uniform(seeds, source.shape[1], HIDE) < objective.hide, self.unknown)
+        if seeds is not None and objective.mask_rate:
+            source = source.masked_fill(rng.uniform(seeds, source.shape[1], MASK) < objective.mask_rate, self.unknown)
         looked = seen
         if seeds is not None and objective.drop:
-            looked = seen & (chance.uniform(seeds, source.shape[1], DROP) >= objective.drop)
+            looked = seen & (rng.uniform(seeds, source.shape[1], DROP) >= objective.drop)
             looked = looked | (looked.sum(1, keepdim=True) == 0) & seen  # at least something
-        read, blur, terms = self._read(source, looked, seeds), None, {}
+        read, noise, terms = self._read(source, looked, seeds), None, {}
         z = self._normal(read[:, 0])
         if objective.variational:
-            noise = None if seeds is None else chance.gaussian(seeds, self.latent, POSTERIOR)
-            z, kl = sampled(read[:, 0], read[:, 1], noise, batch.tensors.get("step"), objective)
+            epsilon = None if seeds is None else rng.gaussian(seeds, self.latent, POSTERIOR)
+            z, kl = sampled(read[:, 0], read[:, 1], epsilon, batch.tensors.get("step"), objective)
             terms["kl"] = Term(kl, batch.counts["kl"])
-        if seeds is not None and objective.blur:
-            draws = chance.uniform(seeds, 2, LEVEL)
-            blur = torch.where(draws[:, 1] >= objective.sharp, objective.blur * draws[:, 0] ** 2, 0)
-            z = z + blur[:, None] * chance.gaussian(seeds, self.latent, NOISE)
-        hidden = self._write(self._memory(z), batch["inputs"], blur)
+        if seeds is not None and objective.noise_level:
+            draws = rng.uniform(seeds, 2, LEVEL)
+            noise = torch.where(draws[:, 1] >= objective.clean_fraction, objective.noise_level * draws[:, 0] ** 2, 0)
+            z = z + noise[:, None] * rng.gaussian(seeds, self.latent, NOISE)
+        hidden = self._write(self._memory(z), batch["inputs"], noise)
         return self.output(hidden, self.embedding.weight, batch) | terms, None
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
     def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
-        """Begin sentences from vectors (`z`) or pictures (`picture`); `blur`, one for each, is how sure they are."""
-        memory = self.look(beginning["picture"]) if "picture" in beginning else self._memory(beginning["z"])
+        """Begin sentences from vectors (`z`) or pictures (`picture`); `noise`, one for each, is how sure they are."""
+        memory = (
+            self.picture_encoder(beginning["picture"]) if "picture" in beginning else self._memory(beginning["z"])
+        )
         rows = len(memory) * width
         config, head = self.config, self.config.dim // self.config.heads
-        pairs = [torch.stack(layer.remember(memory), 1) for layer in self.decoder]
-        past = Past.start(rows, config.layers, config.heads, head, self.context, memory)
-        told = self._told(beginning.get("blur"), len(memory)).repeat_interleave(width, 0)
-        state = Cache({"blur": told}, {"memory": torch.stack(pairs, 1)}, width, past=past)
+        pairs = [torch.stack(layer.keys_values(memory), 1) for layer in self.decoder]
+        cache = KeyValueCache.start(rows, config.layers, config.heads, head, self.context, memory)
+        level = self._level(beginning.get("noise"), len(memory)).repeat_interleave(width, 0)
+        state = CachedState({"noise": level}, {"memory": torch.stack(pairs, 1)}, width, cache=cache)
         return self.step(state, torch.full((rows,), self.end, device=memory.device))
 
-    def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+    def step(self, state: CachedState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row."""
-        past, memory, time = state.past, state.source["memory"], state.time
+        cache, memory, time = state.cache, state.source["memory"], state.time
         x, rotation = self._embed(tokens[:, None], time)
-        x = x + state.rows["blur"][:, None]
+        x = x + state.rows["noise"][:, None]
         for number, layer in enumerate(self.decoder):
             seen = memory[:, number]
-            x = layer(x, rotation, memory=(seen[:, 0], seen[:, 1]), past=past.of(number), time=time)
+            x = layer(x, rotation, memory=(seen[:, 0], seen[:, 1]), cache=cache.of(number), time=time)
         logits = linear(self.norm_decoder(x[:, 0]), self.embedding.weight)
         return Step(logits, replace(state, time=time + 1))
 
@@ -349,7 +356,7 @@ def _check(config: Config, objective: Objective) -> None:
         )
     if config.k not in (1, 2, 4, 8):
         raise LexigraphError(f"model.k = {config.k} must be 1 (a vector), 2, 4 or 8 (a map).")
-    if objective.stretch and (config.positions != "rotary" or not 0 < objective.stretch < 1):
-        raise LexigraphError("objective.stretch must be less than 1, and needs rotary positions.")
-    if objective.variational and objective.blur:
-        raise LexigraphError("objective.variational brings its own noise: set objective.blur to 0.")
+    if objective.position_jitter and (config.positions != "rotary" or not 0 < objective.position_jitter < 1):
+        raise LexigraphError("objective.position_jitter must be less than 1, and needs rotary positions.")
+    if objective.variational and objective.noise_level:
+        raise LexigraphError("objective.variational brings its own noise: set objective.noise_level to 0.")

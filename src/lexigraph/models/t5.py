@@ -1,6 +1,6 @@
 """T5: every task is text in, text out (Raffel et al. 2020; with `gated` and without `tied`, its version 1.1).
 
-    x_0 = E[token]                                            no table of places
+    x_0 = E[token]                                            no table of positions
     pre-norm    x = x + f(x / rms(x) ⊙ w);   no biases anywhere
     scores      q · k + b[bucket(distance)], not divided by √D; one b for all layers of a stack (nn/relative_bias.py)
     p(next) = softmax(x Eᵀ / √d)                              (not tied: softmax(x Oᵀ))
@@ -59,8 +59,8 @@ class Config:
 class Objective:
     # how a plain text is corrupted, see above; none: it learns from pairs of source and target
     noise: Literal["spans", "replaced", "dropped", "prefix", "bert", "mass", "deshuffle", "none"] = "spans"
-    rate: float = 0.15  # the share of tokens that are missing
-    mean: float = 3.0  # length of a missing span
+    mask_rate: float = 0.15  # the share of tokens that are missing
+    mean_span: float = 3.0  # length of a missing span
     label_smoothing: float = ranged(0.0, 0, 0.999)
 
 
@@ -94,7 +94,7 @@ class T5(EncoderDecoder):
         behind = [token for token in self.sentinels if token > self.special]  # the words, as in published models
         self.words = min(behind, default=len(tokens))  # ids below are words, or special
         self.distances, self.decoder_distances = (
-            RelativeBias(config.heads, both_ways=both, buckets=config.buckets, farthest=config.farthest)
+            RelativeBias(config.heads, bidirectional=both, buckets=config.buckets, farthest=config.farthest)
             for both in (True, False)
         )
         self.apply(self._initialise)
@@ -128,10 +128,12 @@ class T5(EncoderDecoder):
     def corrupted(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         self._check_sentinels()
         objective, mask = self.objective, self.sentinels[0]
-        common: dict[str, Any] = {"special": self.special, "rate": objective.rate}
+        common: dict[str, Any] = {"special": self.special, "mask_rate": objective.mask_rate}
         match objective.noise:
             case "spans":
-                return spans.random_spans(row, random, sentinels=self.sentinels, mean=objective.mean, **common)
+                return spans.random_spans(
+                    row, random, sentinels=self.sentinels, mean_span=objective.mean_span, **common
+                )
             case "replaced":
                 return spans.replaced_spans(row, random, sentinels=self.sentinels, **common)
             case "dropped":
@@ -146,17 +148,17 @@ class T5(EncoderDecoder):
                 return spans.deshuffling(row, random)
 
     def _check_sentinels(self) -> None:
-        """Refuse too few for the longest texts, of which less than `rate` would be missing."""
+        """Refuse too few for the longest texts, of which less than `mask_rate` would be missing."""
         objective, longest = self.objective, self.context - 1
         if objective.noise == "spans":
-            needed = 1 + spans.span_count(longest, rate=objective.rate, mean=objective.mean)[1]
+            needed = 1 + spans.span_count(longest, mask_rate=objective.mask_rate, mean_span=objective.mean_span)[1]
         elif objective.noise == "replaced":
-            needed = 1 + spans.likely_spans(longest, rate=objective.rate)
+            needed = 1 + spans.likely_spans(longest, mask_rate=objective.mask_rate)
         else:
             return
         if needed > len(self.sentinels):
             raise UsageError(
-                f"{len(self.sentinels)} sentinels are too few to have {objective.rate:.0%} of the longest texts "
+                f"{len(self.sentinels)} sentinels are too few to have {objective.mask_rate:.0%} of the longest texts "
                 f"missing: list {needed} in tokenizer.special, as <0> to <{needed - 1}> (every missing span has "
                 f"one, and one ends the target), or set a model.context of less than {self.context}."
             )

@@ -72,8 +72,8 @@ class Tagger(TaggerNetwork):
         pieces = np.full((len(rows), max(lengths), max(1, most)), self.pad, np.int64)
         inside = np.zeros(pieces.shape, bool)
         for index, row in enumerate(rows):
-            for place, word in enumerate(row):
-                pieces[index, place, : len(word)], inside[index, place, : len(word)] = word, True
+            for position, word in enumerate(row):
+                pieces[index, position, : len(word)], inside[index, position, : len(word)] = word, True
         tensors = {"pieces": torch.from_numpy(pieces), "inside": torch.from_numpy(inside)}
         return tagged(tensors | {"lengths": torch.tensor(lengths)}, examples)
 

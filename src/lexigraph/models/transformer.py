@@ -1,6 +1,6 @@
 """The transformer: a translator made of attention alone (Vaswani et al. 2017).
 
-    x_0 = √d E[token] + PE[place]                             sinusoidal places, one table E for both sides,
+    x_0 = √d E[token] + PE[position]                             sinusoidal positions, one table E for both sides,
                                                               or (tokenizer.separate) another one for sources
     encoder     x = Norm(x + Attention(x));  x = Norm(x + FFN(x))
     decoder     x = Norm(x + Attention(x));  x = Norm(x + Attention(x, M));  x = Norm(x + FFN(x))
@@ -55,7 +55,7 @@ class Objective:
 class Transformer(EncoderDecoder):
     """The network; `network(source_ids, target_ids)` gives logits."""
 
-    table: Tensor  # of places
+    table: Tensor  # of positions
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         shape = Shape(

@@ -2,7 +2,7 @@
 
     attention(Q, K, V) = softmax(Q Kᵀ / √d_k + mask) V          d_k: the size of one head's key
 
-Fused kernels never store the T × S weights: they work through them in tiles of 64 places or more. A short sentence
+Fused kernels never store the T × S weights: they work through them in tiles of 64 positions or more. A short sentence
 leaves most of a tile empty, and its weights are small: there plain products are as fast on a GPU. Long texts that
 only look back are cuDNN's, where a GPU has it.
 
@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-SHORT = 64  # places; up to here the weights fill no tile of a GPU's fused kernels
+SHORT = 64  # positions; up to here the weights fill no tile of a GPU's fused kernels
 LONG = 512  # from here on cuDNN's kernel is worth choosing one for each shape, which takes it a while
 
 ALL = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -70,7 +70,7 @@ def attend_explicitly(
 
 
 def before(length: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 T T"]:
-    """Every place may look at itself and those before it."""
+    """Every position may look at itself and those before it."""
     return torch.ones(1, 1, length, length, dtype=torch.bool, device=device).tril()
 
 

@@ -53,9 +53,9 @@ class Autoencoder(Decoder):
         return {"text": Column("tokens")}
 
     def encode(
-        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], sized: bool = False
+        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], unnormalised: bool = False
     ) -> Float[Tensor, "B k"]:
-        """The vectors of sentences w_1 … w_n <eos>, padded on the right; if `sized`, with their own lengths."""
+        """The vectors of sentences w_1 … w_n <eos>, padded on the right; `unnormalised`: with their own norms."""
         raise NotImplementedError
 
     def posterior(
@@ -104,7 +104,7 @@ def sentence_traits(
     )
 
 
-def chance_tensors(seeds: Seeds | None, step: int | None) -> dict[str, Tensor]:
+def seed_tensors(seeds: Seeds | None, step: int | None) -> dict[str, Tensor]:
     """What noise in training depends on, as tensors, so that a recorded pass may be replayed with others."""
     given = {"seeds": None if seeds is None else seeds[MAIN], "step": step}
     return {name: torch.as_tensor(value) for name, value in given.items() if value is not None}

@@ -1,6 +1,6 @@
 """What encoders that see a whole text at once are made of: BERT, and both parts of ELECTRA.
 
-Shapes: B batch, T time, K chosen places of a text, d width, H heads, V vocabulary, e width of embeddings.
+Shapes: B batch, T time, K chosen positions of a text, d width, H heads, V vocabulary, e width of embeddings.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from lexigraph.nn.transformer import Layer, Shape
 
 
 class Embedding(nn.Module):
-    """Token, place and segment, summed and normed."""
+    """Token, position and segment, summed and normed."""
 
     def __init__(self, vocabulary: int, dim: int, context: int, segments: int, eps: float, dropout: float) -> None:
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, dim)
-        self.places = nn.Embedding(context, dim)
+        self.positions = nn.Embedding(context, dim)
         self.segments = nn.Embedding(segments, dim)
         self.norm = nn.LayerNorm(dim, eps)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T e"]:
-        length, context = ids.shape[1], self.places.num_embeddings
+        length, context = ids.shape[1], self.positions.num_embeddings
         if length > context:
             raise LexigraphError(f"{length} tokens are more than the model's context of {context}.")
         kind = self.segments.weight[0] if segments is None else self.segments(segments)
-        return self.dropout(self.norm(self.tokens(ids) + self.places.weight[:length] + kind))
+        return self.dropout(self.norm(self.tokens(ids) + self.positions.weight[:length] + kind))
 
 
 class Encoder(nn.Module):
-    """Layers in which every place sees every other; a matrix before them where embeddings have their own width."""
+    """Layers in which every position sees every other; a matrix before them where embeddings have their own width."""
 
     def __init__(self, shape: Shape, layers: int, embedding: int) -> None:
         super().__init__()
@@ -84,6 +84,6 @@ def initialise(module: nn.Module) -> None:
         nn.init.zeros_(module.bias)
 
 
-def at(hidden: Float[Tensor, "B T d"], places: Int[Tensor, "B K"]) -> Float[Tensor, "B K d"]:
-    """The hidden states at some places of each text."""
-    return hidden[torch.arange(len(places), device=places.device)[:, None], places]
+def at(hidden: Float[Tensor, "B T d"], positions: Int[Tensor, "B K"]) -> Float[Tensor, "B K d"]:
+    """The hidden states at some positions of each text."""
+    return hidden[torch.arange(len(positions), device=positions.device)[:, None], positions]

@@ -1,11 +1,11 @@
 """What translators share: an encoder that reads a source, and a decoder that looks at it while it writes a target.
 
-    M = encoder(s_1 … s_m <eos>)                                  every place sees every other
+    M = encoder(s_1 … s_m <eos>)                                  every position sees every other
     p(t_i | t_<i, s) = softmax(decoder(<start> t_1 … t_{i-1}; M) Oᵀ + b)
 
-A system says how tokens are embedded (`embed`), what is added to the scores for places (`position_bias`), and, if it
-learns from plain text, how a text is corrupted and what is to be written then (`corrupted`). Padding of a source is
-never looked at; padding of a target stands behind all that counts.
+A system says how tokens are embedded (`embed`), what is added to the scores for positions (`position_bias`), and, if
+it learns from plain text, how a text is corrupted and what is to be written then (`corrupted`). Padding of a source
+is never looked at; padding of a target stands behind all that counts.
 
 In a search the keys and values of M are computed once per sentence, and all its hypotheses share them.
 
@@ -28,19 +28,19 @@ from torch import Tensor, nn
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, before, within
+from lexigraph.nn.cache import CachedState, KeyValueCache
 from lexigraph.nn.linear import OutputTable, linear
 from lexigraph.nn.network import Beginning, Decoder, Examples, Outputs, Seeds, ragged, unpadded
-from lexigraph.nn.past import Cache, Past
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
-from lexigraph.objectives.chance import random_of, seeds_of_content
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
+from lexigraph.objectives.rng import random_of, seeds_of_content
 from lexigraph.objectives.terms import Batch, Carry, Terms
 from lexigraph.text.batches import padded
 from lexigraph.text.columns import MAIN, Column, Traits
 from lexigraph.text.vocabularies import Vocabularies, begin_or_nothing
 
-ROOM = 32  # places that there is room for at first
+CAPACITY = 32  # positions that there is room for at first
 SOURCE, TARGET, TEXT = "source", "target", "text"  # columns
 
 
@@ -75,7 +75,7 @@ class EncoderDecoder(Decoder):
         self.lead = begin_or_nothing(tokens) if begins else []
         self.first = [tokens.eos if start is None else start, *self.lead]
         self.end, self.pad = tokens.eos, tokens.pad
-        self.room, self.context = context, context - len(self.lead)
+        self.full_context, self.context = context, context - len(self.lead)
         self.traits = Traits(
             context=self.context,
             windowed=TEXT if corrupts else SOURCE,
@@ -97,7 +97,7 @@ class EncoderDecoder(Decoder):
     # ---- what a system decides ---------------------------------------------------------------------------
 
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
-        """The first layer's input, for tokens that stand from place `time` on."""
+        """The first layer's input, for tokens that stand from position `time` on."""
         raise NotImplementedError
 
     def position_bias(self, queries: int, keys: int, time: int, decoder: bool) -> Float[Tensor, "1 H T S"] | None:
@@ -127,7 +127,7 @@ class EncoderDecoder(Decoder):
         return self.embedding.weight if self.output is None else self.output.weight
 
     def read(self, ids: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B S d"]:
-        """The encoder's last states; places behind a row's length mean nothing."""
+        """The encoder's last states; positions behind a row's length mean nothing."""
         self._fits(ids.shape[1])
         seen: Mask | None = None if lengths is None else within(lengths, ids.shape[1])
         bias = self.position_bias(ids.shape[1], ids.shape[1], 0, decoder=False)
@@ -140,7 +140,7 @@ class EncoderDecoder(Decoder):
     def hidden(
         self, source: Int[Tensor, "B S"], inputs: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B T d"]:
-        """The states that predict the target, all places at once; `lengths` are those of the sources."""
+        """The states that predict the target, all positions at once; `lengths` are those of the sources."""
         memory, length = self.read(source, lengths), inputs.shape[1]
         self._fits(length)
         seen = None if lengths is None else within(lengths, source.shape[1])
@@ -164,8 +164,8 @@ class EncoderDecoder(Decoder):
         return linear(hidden, self.output_table, self.output_bias)
 
     def _fits(self, length: int) -> None:
-        if length > self.room:
-            raise LexigraphError(f"{length} tokens are more than the model's context of {self.room}.")
+        if length > self.full_context:
+            raise LexigraphError(f"{length} tokens are more than the model's context of {self.full_context}.")
 
     # ---- training ----------------------------------------------------------------------------------------
 
@@ -206,32 +206,34 @@ class EncoderDecoder(Decoder):
         ids, lengths = beginning["ids"], beginning["lengths"]
         ragged = bool((lengths < ids.shape[1]).any())
         memory = self.read(ids, lengths if ragged else None)
-        kept = torch.stack([torch.stack(layer.remember(memory), 1) for layer in self.decoder], 1)
+        kept = torch.stack([torch.stack(layer.keys_values(memory), 1) for layer in self.decoder], 1)
         rows, shape = len(ids) * width, self.shape
-        past = Past.start(rows, len(self.decoder), shape.heads, shape.width, min(ROOM, self.room), memory)
-        state: Any = Cache({}, {"memory": kept, "lengths": lengths}, width, past=past, ragged=ragged)
+        cache = KeyValueCache.start(
+            rows, len(self.decoder), shape.heads, shape.width, min(CAPACITY, self.full_context), memory
+        )
+        state: Any = CachedState({}, {"memory": kept, "lengths": lengths}, width, cache=cache, ragged=ragged)
         for token in self.first:
             step = self.step(state, torch.full((rows,), token, device=ids.device), attention=True)
             state = step.state
         return step
 
-    def step(self, state: Cache, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+    def step(self, state: CachedState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. `attention`: where it looked in the source, the mean over the heads of the
         upper half of the layers."""
         memory, time = state.source["memory"], state.time
         self._fits(time + 1)
-        past = state.with_room(self.room)
+        cache = state.with_capacity(self.full_context)
         seen = within(state.source["lengths"], memory.shape[4]) if state.ragged else None
         bias = self.position_bias(1, time + 1, time, decoder=True)
         x = self.embed(tokens[:, None], time, decoder=True)
         looked: list[Tensor] = []
         for number, layer in enumerate(self.decoder):
             told = looked if attention and number >= len(self.decoder) // 2 else None
-            known, own = memory[:, number].unbind(1), past.of(number)
-            x = layer(x, mask=bias, memory=known, memory_mask=seen, past=own, time=time, memory_weights=told)
+            known, own = memory[:, number].unbind(1), cache.of(number)
+            x = layer(x, mask=bias, memory=known, memory_mask=seen, cache=own, time=time, memory_weights=told)
         where = torch.stack(looked).mean((0, 2)).flatten(0, 1) if attention else None  # (n, rows of each, S)
         logits = self.logits(self.finish(self.norm_decoder(x[:, 0])))
-        return Step(logits, replace(state, past=past, time=time + 1), where)
+        return Step(logits, replace(state, cache=cache, time=time + 1), where)
 
 
 def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, first: Sequence[int], pad: int) -> Batch:

@@ -4,7 +4,7 @@
     z_i = w_iᵀ b_i                        Φ: column i of B against column i of W
 
     general Φ: column i of B times m vectors instead of one, z_mi = w_miᵀ b_i; with m = C k² / d the result is a
-    map of C channels and k × k places, and m = 1 is the vector.
+    map of C channels and k × k positions, and m = 1 is the vector.
 
 B is never needed. Since b_i = Σ_t a_ti a_t,
 
@@ -18,7 +18,7 @@ and with δ_m = ∂C/∂z_m and G = Σ_m W_m diag(δ_m) = ∂C/∂B
 Rows of A that are padding must be zero: they then add nothing. B is the same for A and for QA with any orthogonal Q,
 so the order of the rows is seen only as far as A itself tells it.
 
-Shapes: n sentences, T places, d width, m vectors.
+Shapes: n sentences, T positions, d width, m vectors.
 """
 
 from __future__ import annotations

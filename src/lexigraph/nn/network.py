@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from lexigraph.nn.stepper import Step
-from lexigraph.objectives.hidden import Frame
+from lexigraph.objectives.masked import Frame
 from lexigraph.objectives.next_token import IGNORE, Padded, shifted
 from lexigraph.objectives.terms import Batch, Carry, Terms
 from lexigraph.registry import system

@@ -1,4 +1,4 @@
-"""Convolutions between a vector and a picture: `Draw` paints it, `Look` reads it.
+"""Convolutions between a vector and a picture: `Draw` paints it, `PictureEncoder` reads it.
 
     plain       as first described, with a norm after each convolution (`bare`: without one, which hardly trains):
                 draw   z → 2d → d/8 × 4 × 4 → conv 2d → n × (bilinear ×2, conv halving channels, norm, ReLU)
@@ -10,8 +10,8 @@
                 the finest maps, which cost the most memory, are left to few channels
     basis       picture = tanh(Σ_i z_i · P_i): every number of z has a picture of its own, trained at half the side
                 and smoothed to the full one; look is one matrix for all 16 patches. A pyramid of bilinear
-                doublings starts from 4 × 4 places, and all finer detail must be invented by convolutions, which are
-                slow to learn it; here nothing stands between z and the decoder but one squashing.
+                doublings starts from 4 × 4 positions, and all finer detail must be invented by convolutions, which
+                are slow to learn it; here nothing stands between z and the decoder but one squashing.
 
 n = log2(side / 4): 4 for a side of 64. Every stage of a pyramid costs the same number of products, but one of twice
 the side has twice the numbers to read and write.
@@ -34,7 +34,7 @@ Map = Float[Tensor, "B C s s"]
 
 
 class Norm(nn.GroupNorm):
-    """Over groups of channels and all places of one picture: nothing is shared between the pictures of a batch."""
+    """Over groups of channels and all positions of one picture: nothing is shared between the pictures of a batch."""
 
     def __init__(self, channels: int) -> None:
         most = max(1, min(8, channels // 4))
@@ -124,8 +124,8 @@ class Contrast(nn.Module):
         return self.deviation * F.layer_norm(x, x.shape[1:]) if self.deviation else x
 
 
-class Look(nn.Module):
-    """A picture as 16 vectors of size d, one for each of 4 × 4 places."""
+class PictureEncoder(nn.Module):
+    """A picture as 16 vectors of size d, one for each of 4 × 4 positions."""
 
     def __init__(self, form: Form, dim: int, side: int) -> None:
         super().__init__()
@@ -144,11 +144,11 @@ class Look(nn.Module):
             for a, b in pairwise(widths[2:]):
                 stages += [nn.Conv2d(a, b, 2, stride=2), Residual(b)]
         self.stages = nn.Sequential(*stages)
-        self.places = nn.Parameter(0.02 * torch.randn(16, dim))
+        self.positions = nn.Parameter(0.02 * torch.randn(16, dim))
         self.norm = nn.LayerNorm(dim)
 
     def forward(self, picture: Float[Tensor, "B 3 side side"]) -> Float[Tensor, "B 16 d"]:
-        return self.norm(self.stages(placed_last(picture)).flatten(2).transpose(1, 2)) + self.places
+        return self.norm(self.stages(placed_last(picture)).flatten(2).transpose(1, 2)) + self.positions
 
 
 def placed_last(x: Map) -> Map:

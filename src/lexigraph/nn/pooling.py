@@ -1,15 +1,15 @@
-"""Ways from any number of places to one vector, other than Gram pooling (nn/gram.py).
+"""Ways from any number of positions to one vector, other than Gram pooling (nn/gram.py).
 
-    attention    16 trained queries look at the places, and what they see is put side by side
-                 z = O [softmax(q_h Aᵀ) A]_h                 an average: how many places there are does not show
-    slots        every place is shared out among 16 slots with a matrix each
-                 z = Σ_h O_h (SᵀA)_h,  S = softmax(A Q)      a sum over the places, as Gram pooling is
+    attention    16 trained queries look at the positions, and what they see is put side by side
+                 z = O [softmax(q_h Aᵀ) A]_h                 an average: how many positions there are does not show
+    slots        every position is shared out among 16 slots with a matrix each
+                 z = Σ_h O_h (SᵀA)_h,  S = softmax(A Q)      a sum over the positions, as Gram pooling is
 
 Both have biases, which the lines leave out.
 
 Rows of A that are zero are padding.
 
-Shapes: B batch, T places, d width.
+Shapes: B batch, T positions, d width.
 """
 
 from __future__ import annotations

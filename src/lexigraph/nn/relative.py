@@ -7,7 +7,7 @@
 
 Distance alone matters, so that states of earlier text can be remembered and looked at as they are. The products
 (q_i + v)·W R[δ] are made once for every distance δ, from far to near, and then brought to their keys: row i of the
-scores is that row of the products moved by i places (`shift`).
+scores is that row of the products moved by i positions (`shift`).
 
 Shapes: B batch, H heads, T queries, S keys, N distances, d width, D width of a head.
 """
@@ -41,25 +41,25 @@ def distances(far: int, count: int, dim: int, device: torch.device | None = None
 
 
 def shift(products: Float[Tensor, "B H T N"], keys: int) -> Float[Tensor, "B H T S"]:
-    """Products with the distances first + T, first + T - 1, … as scores of keys 0 … S - 1, for queries at the places
-    first, first + 1, …: entry (i, j) is the product at column T - i + j, N = S + T."""
+    """Products with the distances first + T, first + T - 1, … as scores of keys 0 … S - 1, for queries at the
+    positions first, first + 1, …: entry (i, j) is the product at column T - i + j, N = S + T."""
     queries = products.shape[2]
     return products.flatten(2)[..., queries:].unflatten(2, (queries, -1))[..., :keys]
 
 
-def pick(products: Float[Tensor, "B H T N"], places: Int[Tensor, "B T"], keys: int) -> Float[Tensor, "B H T S"]:
-    """The same for queries at any places, from products with the distances S, S - 1, …"""
-    columns = keys - places[:, :, None] + torch.arange(keys, device=places.device)
+def pick(products: Float[Tensor, "B H T N"], positions: Int[Tensor, "B T"], keys: int) -> Float[Tensor, "B H T S"]:
+    """The same for queries at any positions, from products with the distances S, S - 1, …"""
+    columns = keys - positions[:, :, None] + torch.arange(keys, device=positions.device)
     return products.gather(3, columns[:, None].expand(-1, products.shape[1], -1, -1))
 
 
 @dataclass(frozen=True)
-class Looking:
+class Visibility:
     """Which keys each query may see, which are of another segment, and where the queries stand."""
 
     mask: Bool[Tensor, "#B 1 #T S"] | None = None
     other: Bool[Tensor, "B T S"] | None = None
-    places: Int[Tensor, "B T"] | None = None  # none: one behind the other, as `shift` wants them
+    positions: Int[Tensor, "B T"] | None = None  # none: one behind the other, as `shift` wants them
 
 
 BIASES = ("by_content", "by_distance", "by_segment")  # u, v and s: one vector a head, added to every query
@@ -82,7 +82,7 @@ class RelativeAttention(nn.Module):
             self.by_segment = nn.Parameter(torch.zeros(shape.heads, 1, shape.width))
             self.segment = nn.Parameter(torch.zeros(shape.heads, 2, shape.width))  # the same, another
 
-    def remember(self, x: Float[Tensor, "B S d"]) -> KeyValue:
+    def keys_values(self, x: Float[Tensor, "B S d"]) -> KeyValue:
         """Keys and values of contents."""
         k, v = self.key_value(x).view(*x.shape[:2], 2, self.heads, self.width).permute(2, 0, 3, 1, 4).unbind(0)
         return k, v
@@ -92,19 +92,23 @@ class RelativeAttention(nn.Module):
         return self.distance(table).view(-1, self.heads, self.width).transpose(0, 1)
 
     def forward(
-        self, x: Float[Tensor, "B T d"], seen: KeyValue, ways: Float[Tensor, "H N D"], looking: Looking
+        self,
+        x: Float[Tensor, "B T d"],
+        seen: KeyValue,
+        relative_positions: Float[Tensor, "H N D"],
+        visibility: Visibility,
     ) -> Float[Tensor, "B T d"]:
-        """What the queries x see of keys and values; `ways` are measured distances, from far to near."""
+        """What the queries x see of keys and values; `relative_positions` are W R, from far to near."""
         q = self.query(x).view(*x.shape[:2], self.heads, self.width).transpose(1, 2)
         keys = seen[0].shape[2]
-        products = (q + self.by_distance) @ ways.transpose(1, 2)
-        scores = shift(products, keys) if looking.places is None else pick(products, looking.places, keys)
-        if looking.other is not None:
+        products = (q + self.by_distance) @ relative_positions.transpose(1, 2)
+        scores = shift(products, keys) if visibility.positions is None else pick(products, visibility.positions, keys)
+        if visibility.other is not None:
             same, another = ((q + self.by_segment) @ self.segment.transpose(1, 2)).unbind(3)
-            scores = scores + torch.where(looking.other[:, None], another[..., None], same[..., None])
+            scores = scores + torch.where(visibility.other[:, None], another[..., None], same[..., None])
         scores = scores * self.width**-0.5
-        if looking.mask is not None:
-            scores = scores.masked_fill(~looking.mask, float("-inf"))
+        if visibility.mask is not None:
+            scores = scores.masked_fill(~visibility.mask, float("-inf"))
         dropout = self.dropout if self.training else 0.0
         mixed = attend(q + self.by_content, *seen, mask=scores, dropout=dropout)
         return self.out(mixed.transpose(1, 2).flatten(2))
@@ -126,18 +130,22 @@ class RelativeLayer(nn.Module):
         contents: Float[Tensor, "B T d"],
         memory: Float[Tensor, "B M d"] | None,
         table: Float[Tensor, "N d"],
-        streams: Sequence[tuple[Float[Tensor, "B _ d"], Looking]],
+        streams: Sequence[tuple[Float[Tensor, "B _ d"], Visibility]],
     ) -> list[Float[Tensor, "B _ d"]]:
-        """Each stream after looking at the memory and the contents; the contents are a stream like others."""
-        seen = self.attention.remember(contents if memory is None else torch.cat([memory, contents], 1))
-        ways = self.attention.measure(table)
-        return [self.through(x, seen, ways, looking) for x, looking in streams]
+        """Each stream after visibility at the memory and the contents; the contents are a stream like others."""
+        seen = self.attention.keys_values(contents if memory is None else torch.cat([memory, contents], 1))
+        relative_positions = self.attention.measure(table)
+        return [self.through(x, seen, relative_positions, visibility) for x, visibility in streams]
 
     def through(
-        self, x: Float[Tensor, "B T d"], seen: KeyValue, ways: Float[Tensor, "H N D"], looking: Looking
+        self,
+        x: Float[Tensor, "B T d"],
+        seen: KeyValue,
+        relative_positions: Float[Tensor, "H N D"],
+        visibility: Visibility,
     ) -> Float[Tensor, "B T d"]:
         """One stream, keys and distances given."""
-        x = self.norm_attention(x + self._drop(self.attention(x, seen, ways, looking)))
+        x = self.norm_attention(x + self._drop(self.attention(x, seen, relative_positions, visibility)))
         return self.norm_feed_forward(x + self._drop(self.feed_forward(x)))
 
     def _drop(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:

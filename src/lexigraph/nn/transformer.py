@@ -9,7 +9,7 @@ Masks are data: true where a query may look, or numbers that are added to the sc
 makes them. Positions are added to x before the first layer, turn queries and keys (`rotation`), or are part of the
 mask (T5).
 
-Shapes: B batch, T time, S places of the memory, d width, H heads, D width of a head.
+Shapes: B batch, T time, S positions of the memory, d width, H heads, D width of a head.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, attend, attend_explicitly
+from lexigraph.nn.cache import KeyValue, KeyValueCache
 from lexigraph.nn.feedforward import Activation, FeedForward
 from lexigraph.nn.linear import Linear
-from lexigraph.nn.past import KeyValue, Past
 from lexigraph.nn.positions import turn
 
 
@@ -86,7 +86,7 @@ class _Attention(nn.Module):
 
 
 class SelfAttention(_Attention):
-    """Every place looks at every other, as far as the mask allows."""
+    """Every position looks at every other, as far as the mask allows."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
@@ -100,27 +100,27 @@ class SelfAttention(_Attention):
         rotation: Tensor | None = None,
         mask: Mask | None = None,
         causal: bool = False,
-        past: KeyValue | Past | None = None,
+        cache: KeyValue | KeyValueCache | None = None,
         time: int = 0,
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
-        """`past` is room for keys and values, filled up to `time`: the new ones are written behind."""
+        """`cache` is storage for keys and values, filled up to `time`: the new ones are written behind."""
         q, k, v = self._split(self.qkv(x), 3)
         if rotation is not None:
             q, k = turn(q, rotation), turn(k, rotation)
-        if isinstance(past, Past):
-            mixed = past.attend(q, k, v, time, bias=mask, scale=self.scale, weights=weights)
+        if isinstance(cache, KeyValueCache):
+            mixed = cache.attend(q, k, v, time, bias=mask, scale=self.scale, weights=weights)
             return self.out(mixed.transpose(1, 2).flatten(2))
-        if past is not None:
+        if cache is not None:
             length = x.shape[1]
-            for room, new in zip(past, (k, v), strict=True):
-                room.narrow(2, time, length).copy_(new)
-            k, v = (room.narrow(2, 0, time + length) for room in past)
+            for storage, new in zip(cache, (k, v), strict=True):
+                storage.narrow(2, time, length).copy_(new)
+            k, v = (storage.narrow(2, 0, time + length) for storage in cache)
         return self.out(self._mix(q, k, v, causal, mask, weights))
 
 
 class CrossAttention(_Attention):
-    """Every place looks at a memory, whose keys and values are computed once."""
+    """Every position looks at a memory, whose keys and values are computed once."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
@@ -129,7 +129,7 @@ class CrossAttention(_Attention):
         self.key_value = Linear(shape.dim, 2 * all_heads, bias=shape.bias)
         self.out = Linear(all_heads, shape.dim, bias=shape.bias)
 
-    def remember(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
+    def keys_values(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
         """Keys and values of a memory."""
         k, v = self._split(self.key_value(memory), 2)
         return k, v
@@ -167,18 +167,18 @@ class Layer(nn.Module):
         memory: Float[Tensor, "B S d"] | KeyValue | None = None,
         memory_mask: Tensor | None = None,
         causal: bool = False,
-        past: KeyValue | Past | None = None,
+        cache: KeyValue | KeyValueCache | None = None,
         time: int = 0,
         weights: list[Tensor] | None = None,
         memory_weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
-        """`memory`: as it is, or (in a search) as what `remember` made of it. `weights` collects attention weights,
-        which are then computed in the open."""
+        """`memory`: as it is, or (in a search) as what `keys_values` made of it. `weights` collects attention
+        weights, which are then computed in the open."""
         near = self.norm_attention(x) if self.pre else x
-        x = x + self._drop(self.attention(near, rotation, mask, causal, past, time, weights))
+        x = x + self._drop(self.attention(near, rotation, mask, causal, cache, time, weights))
         x = x if self.pre else self.norm_attention(x)
         if memory is not None:
-            seen = self.memory.remember(memory) if isinstance(memory, Tensor) else memory
+            seen = self.memory.keys_values(memory) if isinstance(memory, Tensor) else memory
             near = self.norm_memory(x) if self.pre else x
             x = x + self._drop(self._look(near, seen, memory_mask, memory_weights))
             x = x if self.pre else self.norm_memory(x)
@@ -186,14 +186,14 @@ class Layer(nn.Module):
         x = x + self._drop(self.feed_forward(near))
         return x if self.pre else self.norm_feed_forward(x)
 
-    def remember(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
+    def keys_values(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
         """This layer's keys and values of a memory."""
-        return self.memory.remember(memory)
+        return self.memory.keys_values(memory)
 
     def _look(
         self, x: Float[Tensor, "B T d"], memory: KeyValue, mask: Tensor | None, weights: list[Tensor] | None
     ) -> Float[Tensor, "B T d"]:
-        """In a search several rows share a memory: they look at it as so many places of one row."""
+        """In a search several rows share a memory: they look at it as so many positions of one row."""
         sentences = len(memory[0])
         if len(x) == sentences:
             return self.memory(x, memory, mask, weights)

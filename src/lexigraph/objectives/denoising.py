@@ -1,4 +1,4 @@
-"""Spoil a text, to write it anew from the start (BART: Lewis et al. 2020).
+"""Corrupt a text, to write it anew from the start (BART: Lewis et al. 2020).
 
                             A B C . D E .   becomes
     token masking           A _ C . _ E .   some tokens are <mask>
@@ -24,24 +24,30 @@ from jaxtyping import Bool, Int, Integer
 from lexigraph.objectives.masking import choose, count, runs
 
 Row = Integer[np.ndarray, " n"]
-Spoiled = Integer[np.ndarray, " other"]
+Corrupted = Integer[np.ndarray, " other"]
 
 
-def token_masking(row: Row, random: np.random.Generator, *, mask: int, special: int, rate: float = 0.15) -> Row:
-    """The row with `mask` at places by chance."""
-    return np.where(choose(row, random, special=special, rate=rate), mask, row)
+def token_masking(row: Row, random: np.random.Generator, *, mask: int, special: int, mask_rate: float = 0.15) -> Row:
+    """The row with `mask` at positions at random."""
+    return np.where(choose(row, random, special=special, mask_rate=mask_rate), mask, row)
 
 
-def token_deletion(row: Row, random: np.random.Generator, *, special: int, rate: float = 0.15) -> Spoiled:
-    """The row without the tokens at places by chance."""
-    return row[~choose(row, random, special=special, rate=rate)]
+def token_deletion(row: Row, random: np.random.Generator, *, special: int, mask_rate: float = 0.15) -> Corrupted:
+    """The row without the tokens at positions at random."""
+    return row[~choose(row, random, special=special, mask_rate=mask_rate)]
 
 
 def text_infilling(
-    row: Row, random: np.random.Generator, *, mask: int, special: int, rate: float = 0.3, mean: float = 3.0
-) -> Spoiled:
+    row: Row,
+    random: np.random.Generator,
+    *,
+    mask: int,
+    special: int,
+    mask_rate: float = 0.3,
+    mean_span: float = 3.0,
+) -> Corrupted:
     """The row with one `mask` in place of each span."""
-    hidden, starts = infilling_spans(row, random, special=special, rate=rate, mean=mean)
+    hidden, starts = infilling_spans(row, random, special=special, mask_rate=mask_rate, mean_span=mean_span)
     return infilled(row, hidden, starts, mask)
 
 
@@ -52,7 +58,7 @@ def sentence_permutation(
     ends: Bool[np.ndarray, " n"],
     documents: Int[np.ndarray, " n"] | None = None,
 ) -> Row:
-    """The sentences of each document in an order by chance; `ends` says which tokens are the last of a sentence,
+    """The sentences of each document in an order at random; `ends` says which tokens are the last of a sentence,
     `documents` the number of each token's document, in rising order (None: all are of one)."""
     documents = np.zeros(len(row), np.int64) if documents is None else documents
     starts = sentence_starts(ends, documents)
@@ -62,37 +68,37 @@ def sentence_permutation(
 
 
 def document_rotation(row: Row, random: np.random.Generator) -> Row:
-    """The row from a token by chance on, and what was before it behind."""
+    """The row from a token at random on, and what was before it behind."""
     return rotated(row, int(random.integers(len(row)))) if len(row) else row
 
 
-# ---- what is spoiled -----------------------------------------------------------------------------------------
+# ---- what is corrupted -----------------------------------------------------------------------------------------
 
 
 def infilling_spans(
-    row: Row, random: np.random.Generator, *, special: int, rate: float = 0.3, mean: float = 3.0
+    row: Row, random: np.random.Generator, *, special: int, mask_rate: float = 0.3, mean_span: float = 3.0
 ) -> tuple[Bool[np.ndarray, " n"], Int[np.ndarray, " k"]]:
-    """Which tokens are hidden, max(1, round(rate n)) of them; and where spans start, the empty ones included.
+    """Which tokens are hidden, max(1, round(mask_rate n)) of them; and where spans start, the empty ones included.
 
     Lengths are drawn until there is enough to hide, and the last is cut to fit. No two spans touch, unless the tokens
     that stay are too few to stand between them. What is special is stepped over."""
-    places = np.flatnonzero(row >= special)
-    total = count(len(places), rate)
+    positions = np.flatnonzero(row >= special)
+    total = count(len(positions), mask_rate)
     hidden = np.zeros(len(row), bool)
     if not total:
         return hidden, np.zeros(0, np.int64)
-    lengths = random.poisson(mean, total)
+    lengths = random.poisson(mean_span, total)
     while lengths.sum() < total:
-        lengths = np.append(lengths, random.poisson(mean, total))
+        lengths = np.append(lengths, random.poisson(mean_span, total))
     lengths = lengths[: int(np.searchsorted(np.cumsum(lengths), total)) + 1]
     lengths[-1] -= lengths.sum() - total
-    gaps = len(places) - total + 1  # between the tokens that stay, and at both ends
+    gaps = len(positions) - total + 1  # between the tokens that stay, and at both ends
     gap = random.choice(gaps, len(lengths), replace=len(lengths) > gaps)
     order = np.argsort(gap)
     lengths = lengths[order]
     starts = gap[order] + np.cumsum(lengths) - lengths
-    hidden[places[runs(starts, lengths)]] = True
-    return hidden, np.append(places, len(row))[starts]
+    hidden[positions[runs(starts, lengths)]] = True
+    return hidden, np.append(positions, len(row))[starts]
 
 
 def sentence_starts(ends: Bool[np.ndarray, " n"], documents: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
@@ -105,8 +111,8 @@ def sentence_starts(ends: Bool[np.ndarray, " n"], documents: Int[np.ndarray, " n
 # ---- what is made of it --------------------------------------------------------------------------------------
 
 
-def infilled(row: Row, hidden: Bool[np.ndarray, " n"], starts: Int[np.ndarray, " k"], mask: int) -> Spoiled:
-    """The row without what is hidden, and a `mask` before each of the places where spans start.
+def infilled(row: Row, hidden: Bool[np.ndarray, " n"], starts: Int[np.ndarray, " k"], mask: int) -> Corrupted:
+    """The row without what is hidden, and a `mask` before each of the positions where spans start.
 
     >>> hidden = np.array([False, True, True, False, False, False])
     >>> infilled(np.arange(10, 16), hidden, np.array([1, 5]), mask=3).tolist()

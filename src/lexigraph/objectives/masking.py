@@ -1,13 +1,13 @@
-"""Hide words of a text, to predict them from the others: which places, and what stands there instead.
+"""Hide words of a text, to predict them from the others: which positions, and what stands there instead.
 
-    BERT (Devlin et al. 2019)   max(1, round(0.15 n)) places; each becomes, by chance of its own, <mask> (80 %),
+    BERT (Devlin et al. 2019)   max(1, round(0.15 n)) positions; each becomes, at random of its own, <mask> (80 %),
                                 any word (10 %) or what it was (10 %)
         my dog is hairy  →  my dog is <mask>  |  my dog is apple  |  my dog is hairy       predicted: hairy
     whole words                 the pieces of a word are hidden together
-    ELECTRA (Clark et al. 2020) the same places, every one of them <mask>: kept = swapped = 0
-    XLNet (Yang et al. 2019)    one place in six, in spans of 1 to 5, each somewhere in a stretch six times as long
+    ELECTRA (Clark et al. 2020) the same positions, every one of them <mask>: kept = swapped = 0
+    XLNet (Yang et al. 2019)    one position in six, in spans of 1 to 5, each somewhere in a stretch six times as long
 
-Static and dynamic masking differ in the seed alone (objectives/chance.py). `seeds_of(places, epoch, seed)` hides
+Static and dynamic masking differ in the seed alone (objectives/rng.py). `seeds_of(positions, epoch, seed)` hides
 other words in every epoch (dynamic: Liu et al. 2019); epoch 0 in all epochs hides the same (static), and epoch % 10
 does what BERT did, whose text was written down in ten versions.
 
@@ -31,12 +31,12 @@ def masked(
     mask: int,
     vocabulary: int,
     special: int,
-    rate: float = 0.15,
+    mask_rate: float = 0.15,
     kept: float = 0.1,
     swapped: float = 0.1,
     begins: Bool[np.ndarray, " n"] | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    """What is seen and what is predicted (IGNORE: nothing) at each place; `begins`: whole words, see `choose`.
+    """What is seen and what is predicted (IGNORE: nothing) at each position; `begins`: whole words, see `choose`.
 
     >>> row = np.arange(10, 20)
     >>> inputs, targets = masked(row, np.random.default_rng(1), mask=3, vocabulary=100, special=4)
@@ -45,17 +45,17 @@ def masked(
     >>> np.where(targets == IGNORE, inputs, targets).tolist()
     [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]
     """
-    chosen = choose(row, random, special=special, rate=rate, begins=begins)
+    chosen = choose(row, random, special=special, mask_rate=mask_rate, begins=begins)
     inputs = hide(row, chosen, random, mask=mask, vocabulary=vocabulary, special=special, kept=kept, swapped=swapped)
     return inputs, targets_at(row, chosen)
 
 
-# ---- which places ------------------------------------------------------------------------------------------
+# ---- which positions ------------------------------------------------------------------------------------------
 
 
-def count(words: int, rate: float) -> int:
+def count(words: int, mask_rate: float) -> int:
     """How many of so many words: their share, rounded, but at least one where there is any."""
-    return min(words, max(1, round(rate * words)))
+    return min(words, max(1, round(mask_rate * words)))
 
 
 def choose(
@@ -63,13 +63,13 @@ def choose(
     random: np.random.Generator,
     *,
     special: int,
-    rate: float = 0.15,
+    mask_rate: float = 0.15,
     begins: Bool[np.ndarray, " n"] | None = None,
 ) -> Bool[np.ndarray, " n"]:
     """Places, all equally likely. With `begins`, which says where words begin, a word is chosen whole or not at all:
     as many as fit, and one even if it does not."""
     free = row >= special
-    total = count(int(free.sum()), rate)
+    total = count(int(free.sum()), mask_rate)
     if begins is not None:
         return _whole_words(free, begins, random, total)
     chosen = np.zeros(len(row), bool)
@@ -99,13 +99,13 @@ def choose_spans(
     random: np.random.Generator,
     *,
     special: int,
-    rate: float = 1 / 6,
+    mask_rate: float = 1 / 6,
     longest: int = 5,
 ) -> Bool[np.ndarray, " n"]:
-    """Spans of 1 to `longest` places (all lengths equally likely), each at a place by chance within a stretch of the
-    row that is 1 / rate times as long. What is special is stepped over."""
-    places = np.flatnonzero(row >= special)
-    total = count(len(places), rate)
+    """Spans of 1 to `longest` positions (all lengths equally likely), each at a position at random within a stretch
+    of the row that is 1 / mask_rate times as long. What is special is stepped over."""
+    positions = np.flatnonzero(row >= special)
+    total = count(len(positions), mask_rate)
     chosen = np.zeros(len(row), bool)
     if not total:
         return chosen
@@ -114,15 +114,15 @@ def choose_spans(
     lengths = lengths[:needed]
     lengths[-1] -= lengths.sum() - total
     lengths = random.permutation(lengths)  # the shortened one is not always the last
-    edges = np.cumsum(lengths) * len(places) // total
+    edges = np.cumsum(lengths) * len(positions) // total
     before = np.concatenate(([0], edges[:-1]))
     starts = random.integers(before, edges - lengths + 1)
-    chosen[places[runs(starts, lengths)]] = True
+    chosen[positions[runs(starts, lengths)]] = True
     return chosen
 
 
 def runs(starts: Int[np.ndarray, " k"], lengths: Int[np.ndarray, " k"]) -> Int[np.ndarray, " covered"]:
-    """All places of spans, one span after the other."""
+    """All positions of spans, one span after the other."""
     inside = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return np.repeat(starts, lengths) + inside
 
@@ -141,15 +141,15 @@ def hide(
     kept: float = 0.1,
     swapped: float = 0.1,
 ) -> Int[np.ndarray, " n"]:
-    """The row with `mask` at the chosen places, but for those shares that stay or become any word."""
-    places = np.flatnonzero(chosen)
-    fate = random.random(len(places))
-    words = random.integers(special, vocabulary, len(places))
+    """The row with `mask` at the chosen positions, but for those shares that stay or become any word."""
+    positions = np.flatnonzero(chosen)
+    fate = random.random(len(positions))
+    words = random.integers(special, vocabulary, len(positions))
     inputs = row.astype(np.int64)
-    inputs[places] = np.where(fate < kept, row[places], np.where(fate < kept + swapped, words, mask))
+    inputs[positions] = np.where(fate < kept, row[positions], np.where(fate < kept + swapped, words, mask))
     return inputs
 
 
 def targets_at(row: Integer[np.ndarray, " n"], chosen: Bool[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """The words at the chosen places, IGNORE elsewhere."""
+    """The words at the chosen positions, IGNORE elsewhere."""
     return np.where(chosen, row.astype(np.int64), IGNORE)

@@ -1,10 +1,10 @@
 """Predict words in any order (XLNet: Yang et al. 2019).
 
-    p(x) = Π_t p(x_{z_t} | x_{z_1} … x_{z_{t-1}})          z: an order of the places, drawn for each text
+    p(x) = Π_t p(x_{z_t} | x_{z_1} … x_{z_{t-1}})          z: an order of the positions, drawn for each text
     only the last sixth of the order is predicted; what comes before is context
 
-The words stay where they are: the order is in the masks alone. Two streams run through the network, and place i sees
-place j, when `ranks` says at which step of the order a place becomes known, as
+The words stay where they are: the order is in the masks alone. Two streams run through the network, and position i
+sees position j, when `ranks` says at which step of the order a position becomes known, as
 
     content    rank_j ≤ rank_i     what is at i, as those after it in the order see it
     query      rank_j < rank_i     all that is known when i is predicted; i's word is not
@@ -38,17 +38,17 @@ def factorise(
     random: np.random.Generator,
     *,
     special: int,
-    rate: float = 1 / 6,
+    mask_rate: float = 1 / 6,
     longest: int = 5,
 ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """An order of the places, and which of them are predicted: always the last in it.
+    """An order of the positions, and which of them are predicted: always the last in it.
 
-    Predicted are max(1, round(rate n)) places, in spans of up to `longest` (1: each for itself; then all orders are
-    equally likely)."""
+    Predicted are max(1, round(mask_rate n)) positions, in spans of up to `longest` (1: each for itself; then all
+    orders are equally likely)."""
     if longest > 1:
-        predicted = choose_spans(row, random, special=special, rate=rate, longest=longest)
+        predicted = choose_spans(row, random, special=special, mask_rate=mask_rate, longest=longest)
     else:
-        predicted = choose(row, random, special=special, rate=rate)
+        predicted = choose(row, random, special=special, mask_rate=mask_rate)
     order = random.permutation(len(row))
     return order[np.argsort(predicted[order], kind="stable")], predicted
 
@@ -56,7 +56,7 @@ def factorise(
 def ranks_of(
     order: Int[np.ndarray, " n"], predicted: Bool[np.ndarray, " n"], *, ordered: bool = False
 ) -> Int[np.ndarray, " n"]:
-    """The step at which each place becomes known; 0 for all of the context, unless it is ordered, too."""
+    """The step at which each position becomes known; 0 for all of the context, unless it is ordered, too."""
     steps = order if ordered else order[predicted[order]]
     ranks = np.zeros(len(order), np.int64)
     ranks[steps] = np.arange(1, len(steps) + 1)

@@ -1,4 +1,4 @@
-"""Spoil a text and say what is to be written, the ways that T5 compared (Raffel et al. 2020, table 3).
+"""Corrupt a text and say what is to be written, the ways that T5 compared (Raffel et al. 2020, table 3).
 
     Thank you for inviting me to your party last week .
 
@@ -11,13 +11,13 @@
     dropped tokens    Thank you me to your party week .                    for inviting last
     random spans      Thank you <X> to <Y> week .                          <X> for inviting me <Y> your party last <Z>
 
-Each is a choice (which places are noise) and a rendering (noise → input and target), with a function for either. The
-noise is every token by its own chance of 15 % ("i.i.d."), or, in random spans, exactly round(0.15 n) tokens in
-round(tokens / 3) spans: noise and the rest are cut into spans at places by chance, and take turns.
+Each is a choice (which positions are noise) and a rendering (noise → input and target), with a function for either.
+The noise is every token by its own chance of 15 % ("i.i.d."), or, in random spans, exactly round(0.15 n) tokens in
+round(tokens / 3) spans: noise and the rest are cut into spans at positions at random, and take turns.
 
 Rows are texts without boundaries. Ids below `special`, with <M> and the sentinels <X>, <Y>, <Z> among them, are never
 noise. One sentinel more than there are spans is needed, to end the target (`span_count`, `likely_spans`); where there
-are too few, some spans, by chance, are no noise after all.
+are too few, some spans, at random, are no noise after all.
 
 Shapes: n tokens of a row.
 """
@@ -38,7 +38,7 @@ Pair = tuple[Integer[np.ndarray, " input"], Integer[np.ndarray, " target"]]
 
 
 def prefix_language_model(row: Row, random: np.random.Generator) -> Pair:
-    """Continue a beginning, whose length is by chance."""
+    """Continue a beginning, whose length is at random."""
     return dropped(row, suffix_noise(row, random))
 
 
@@ -49,11 +49,11 @@ def bert_style(
     mask: int,
     vocabulary: int,
     special: int,
-    rate: float = 0.15,
+    mask_rate: float = 0.15,
     swapped: float = 0.1,
 ) -> Pair:
     """Write the whole text, of which some tokens are `mask` and a few (`swapped`, of the noise) any word."""
-    noise = independent_noise(row, random, special=special, rate=rate)
+    noise = independent_noise(row, random, special=special, mask_rate=mask_rate)
     inputs = hide(row, noise, random, mask=mask, vocabulary=vocabulary, special=special, kept=0.0, swapped=swapped)
     return inputs, row
 
@@ -63,22 +63,22 @@ def deshuffling(row: Row, random: np.random.Generator) -> Pair:
     return random.permutation(row), row
 
 
-def mass_style(row: Row, random: np.random.Generator, *, mask: int, special: int, rate: float = 0.15) -> Pair:
+def mass_style(row: Row, random: np.random.Generator, *, mask: int, special: int, mask_rate: float = 0.15) -> Pair:
     """Write the whole text, of which some tokens are `mask`."""
-    return np.where(independent_noise(row, random, special=special, rate=rate), mask, row), row
+    return np.where(independent_noise(row, random, special=special, mask_rate=mask_rate), mask, row), row
 
 
 def replaced_spans(
-    row: Row, random: np.random.Generator, *, sentinels: Sequence[int], special: int, rate: float = 0.15
+    row: Row, random: np.random.Generator, *, sentinels: Sequence[int], special: int, mask_rate: float = 0.15
 ) -> Pair:
     """Write the noise; tokens of it that stand together share a sentinel."""
-    noise = independent_noise(row, random, special=special, rate=rate)
+    noise = independent_noise(row, random, special=special, mask_rate=mask_rate)
     return replaced(row, at_most(len(sentinels) - 1, noise, random), sentinels)
 
 
-def dropped_tokens(row: Row, random: np.random.Generator, *, special: int, rate: float = 0.15) -> Pair:
+def dropped_tokens(row: Row, random: np.random.Generator, *, special: int, mask_rate: float = 0.15) -> Pair:
     """Write the noise; nothing says where it was."""
-    return dropped(row, independent_noise(row, random, special=special, rate=rate))
+    return dropped(row, independent_noise(row, random, special=special, mask_rate=mask_rate))
 
 
 def random_spans(
@@ -87,65 +87,65 @@ def random_spans(
     *,
     sentinels: Sequence[int],
     special: int,
-    rate: float = 0.15,
-    mean: float = 3.0,
+    mask_rate: float = 0.15,
+    mean_span: float = 3.0,
 ) -> Pair:
-    """Write the noise, which is spans of `mean` tokens on average with a sentinel each. T5's own objective."""
-    noise = span_noise(row, random, special=special, rate=rate, mean=mean)
+    """Write the noise, which is spans of `mean_span` tokens on average with a sentinel each. T5's own objective."""
+    noise = span_noise(row, random, special=special, mask_rate=mask_rate, mean_span=mean_span)
     return replaced(row, at_most(len(sentinels) - 1, noise, random), sentinels)
 
 
-# ---- which places are noise ----------------------------------------------------------------------------------
+# ---- which positions are noise ----------------------------------------------------------------------------------
 
 
 def suffix_noise(row: Row, random: np.random.Generator) -> Noise:
-    """All from some place on; at least one token stays before it, if there are two."""
+    """All from some position on; at least one token stays before it, if there are two."""
     cut = random.integers(1, len(row)) if len(row) > 1 else 0
     return np.arange(len(row)) >= cut
 
 
-def independent_noise(row: Row, random: np.random.Generator, *, special: int, rate: float = 0.15) -> Noise:
+def independent_noise(row: Row, random: np.random.Generator, *, special: int, mask_rate: float = 0.15) -> Noise:
     """Each token by its own chance; where it left all of them alone, one, so that there is something to learn."""
     free = row >= special
-    noise = (random.random(len(row)) < rate) & free
+    noise = (random.random(len(row)) < mask_rate) & free
     if not noise.any() and free.any():
         noise[random.choice(np.flatnonzero(free))] = True
     return noise
 
 
 def span_noise(
-    row: Row, random: np.random.Generator, *, special: int, rate: float = 0.15, mean: float = 3.0
+    row: Row, random: np.random.Generator, *, special: int, mask_rate: float = 0.15, mean_span: float = 3.0
 ) -> Noise:
-    """round(rate n) tokens in round(tokens / mean) spans, all such choices equally likely. The first token always
-    stays; the last may be noise or not, as in the paper's example (its code ends every text with noise)."""
-    places = np.flatnonzero(row >= special)
-    total, spans = span_count(len(places), rate=rate, mean=mean)
+    """round(mask_rate n) tokens in round(tokens / mean_span) spans, all such choices equally likely. The first token
+    always stays; the last may be noise or not, as in the paper's example (its code ends every text with noise)."""
+    positions = np.flatnonzero(row >= special)
+    total, spans = span_count(len(positions), mask_rate=mask_rate, mean_span=mean_span)
     noise = np.zeros(len(row), bool)
     if not spans:
         return noise
-    stay = len(places) - total
+    stay = len(positions) - total
     lengths = np.zeros(2 * spans + 1, np.int64)
     lengths[1::2] = _segments(total, spans, random)
     lengths[0::2] = _segments(stay + 1, spans + 1, random)
     lengths[-1] -= 1  # so that the last stretch may be empty
-    noise[places] = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
+    noise[positions] = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
     return noise
 
 
-def span_count(tokens: int, *, rate: float = 0.15, mean: float = 3.0) -> tuple[int, int]:
+def span_count(tokens: int, *, mask_rate: float = 0.15, mean_span: float = 3.0) -> tuple[int, int]:
     """How many of so many tokens are noise in random spans, and how many spans that is.
 
     >>> span_count(512)
     (77, 26)
     """
-    total = min(count(tokens, rate), tokens - 1)
-    return (total, min(max(1, round(total / mean)), tokens - total)) if total > 0 else (0, 0)
+    total = min(count(tokens, mask_rate), tokens - 1)
+    return (total, min(max(1, round(total / mean_span)), tokens - total)) if total > 0 else (0, 0)
 
 
-def likely_spans(tokens: int, *, rate: float = 0.15) -> int:
+def likely_spans(tokens: int, *, mask_rate: float = 0.15) -> int:
     """How many spans the noise of single tokens seldom exceeds: their mean number and two standard deviations (a
-    number of rare events varies by no more than the root of its mean)."""
-    mean = rate + (tokens - 1) * rate * (1 - rate)
+    number of rare events varies by no more than the root of its mean_span)."""
+    mean = mask_rate + (tokens - 1) * mask_rate * (1 - mask_rate)
     return math.ceil(mean + 2 * math.sqrt(mean))
 
 
@@ -156,7 +156,7 @@ def _segments(total: int, parts: int, random: np.random.Generator) -> np.ndarray
 
 
 def at_most(spans: int, noise: Noise, random: np.random.Generator) -> Noise:
-    """The noise of so many spans, by chance; all of it, where there are no more."""
+    """The noise of so many spans, at random; all of it, where there are no more."""
     number = np.cumsum(_starts(noise))
     found = int(number[-1]) if len(number) else 0
     if found <= spans:

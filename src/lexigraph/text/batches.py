@@ -249,7 +249,7 @@ def _padded(lengths: np.ndarray) -> np.ndarray:
 def padded(
     rows: Sequence[Sequence[int] | np.ndarray], fill: int, *, longest: int = 0, first: int = 0
 ) -> Int[np.ndarray, "rows _"]:
-    """Rows as one array of 64-bit ids, `fill` behind each; `first` places are left for what comes before them."""
+    """Rows as one array of 64-bit ids, `fill` behind each; `first` positions are left for what comes before them."""
     width = max(longest, first + max(map(len, rows), default=0))
     array = np.full((len(rows), width), fill, np.int64)
     for number, row in enumerate(rows):

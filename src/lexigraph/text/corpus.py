@@ -102,12 +102,12 @@ def trained_cleaner(data: recipes.Data, *tokenizers: Tokenizer) -> clean.LineRul
     return clean.known_words(rules, frozenset(words), data.max_words[-1])
 
 
-def examples(data: recipes.Data, columns: Columns, tidy: clean.LineRule | None = None) -> Iterator[Example]:
-    """All examples of the recipe's files with the split that each belongs to, cleaned by `tidy` or as it says."""
+def examples(data: recipes.Data, columns: Columns, cleaner: clean.LineRule | None = None) -> Iterator[Example]:
+    """All examples of the recipe's files with the split that each belongs to, cleaned by `cleaner` or as it says."""
     given = {name: getattr(data, name) for name in SPLITS if getattr(data, name)}
     if "train" not in given:
         raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
-    shares, tidy = _shares(data, given), tidy or make_cleaner(data, columns)
+    shares, cleaner = _shares(data, given), cleaner or make_cleaner(data, columns)
     fields = fields_of(columns)
     for name, file in given.items():
         cut = _cutter(shares) if name == "train" and shares["train"] < 1 - 1e-9 else None
@@ -116,9 +116,9 @@ def examples(data: recipes.Data, columns: Columns, tidy: clean.LineRule | None =
                 'With data.documents = "file" the text is one document and cannot be split: give --valid.'
             )
         if set(fields) == {PLAIN}:
-            yield from _texts(find(file), data, name, cut, tidy)
+            yield from _texts(find(file), data, name, cut, cleaner)
         else:
-            yield from _records(find(file), data, columns, name, cut, tidy)
+            yield from _records(find(file), data, columns, name, cut, cleaner)
 
 
 def fields_of(columns: Columns) -> dict[str, bool]:
@@ -137,14 +137,14 @@ def cleaned_fields(columns: Columns) -> list[str]:
 
 
 def _texts(
-    file: str, data: recipes.Data, split: str, cut: Callable[[str], str] | None, tidy: clean.LineRule | None
+    file: str, data: recipes.Data, split: str, cut: Callable[[str], str] | None, cleaner: clean.LineRule | None
 ) -> Iterator[Example]:
     """Lines, documents, or a stream in pieces. One of which nothing is left leaves no boundary either."""
     found = _units(file, data, split, cut)
-    if tidy and data.unit == "stream":
-        found = _tidied(found, tidy)
-    elif tidy:
-        found = (Piece(piece.split, tidy(piece.text) or "", piece.last, piece.document) for piece in found)
+    if cleaner and data.unit == "stream":
+        found = _cleaned(found, cleaner)
+    elif cleaner:
+        found = (Piece(piece.split, cleaner(piece.text) or "", piece.last, piece.document) for piece in found)
     begun = False  # whether the unit has any text
     for piece in found:
         begun = begun or bool(piece.text)
@@ -153,7 +153,7 @@ def _texts(
         begun = begun and not piece.last
 
 
-def _tidied(stream: Iterable[Piece], tidy: clean.LineRule) -> Iterator[Piece]:
+def _cleaned(stream: Iterable[Piece], cleaner: clean.LineRule) -> Iterator[Piece]:
     """A stream cleaned line by line. Line ends stay, but for those of dropped lines; where a long line was cut into
     pieces, its words stay apart."""
     inside = gap = False  # does a piece go on with a line of the one before, and was there white space between
@@ -162,7 +162,7 @@ def _tidied(stream: Iterable[Piece], tidy: clean.LineRule) -> Iterator[Piece]:
         kept = []
         for number, line in enumerate(lines):
             ended = number < len(lines) - 1
-            cleaned = tidy(line) if line and not line.isspace() else ""
+            cleaned = cleaner(line) if line and not line.isspace() else ""
             if cleaned is None and ended and not inside:
                 continue
             cleaned = cleaned or ""
@@ -295,7 +295,7 @@ def _records(
     columns: Columns,
     split: str,
     cut: Callable[[str], str] | None,
-    tidy: clean.LineRule | None,
+    cleaner: clean.LineRule | None,
 ) -> Iterator[Example]:
     """Records of several fields; one that lacks text in any of them, or of which cleaning leaves none, goes.
 
@@ -313,7 +313,7 @@ def _records(
             values[field] = images.read(values[field], Path(file).parent)
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else _text(key)) if cut else split
         for field in texts:
-            values[field] = (tidy(str(values[field])) or "") if tidy else str(values[field])
+            values[field] = (cleaner(str(values[field])) or "") if cleaner else str(values[field])
         if where and all(values[field].strip() for field in texts):
             yield Example(where, values, record.document, True, record.line)
 
@@ -346,7 +346,7 @@ def learn_vocabularies(
     recipe: recipes.Recipe,
     data: recipes.Data,
     columns: Columns,
-    tidy: clean.LineRule | None = None,
+    cleaner: clean.LineRule | None = None,
     known: Vocabularies | None = None,
 ) -> Vocabularies:
     """What the columns of a table mean, learned from the training split alone, but for what is known."""
@@ -358,7 +358,7 @@ def learn_vocabularies(
         own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.kind != "raw"}
         values = (
             (column, example.values[field])
-            for example in examples(data, columns, tidy)
+            for example in examples(data, columns, cleaner)
             if example.split == "train"
             for field, column in own.items()
         )

@@ -360,15 +360,15 @@ def _json_value(item: dict[str, Any], key: str) -> Any:
 
 
 def _tsv_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
-    places: list[int] = []  # of the fields, and of the one that tells the document
+    positions: list[int] = []  # of the fields, and of the one that tells the document
     needed = 0
     for number, line, paragraph in lines:
         row = line.split("\t")
-        if not places:
+        if not positions:
             fields = fields or {"text": "text" if "text" in row else "1"}
             keys = [*fields.values(), by_field or "1"]
-            places = _places(keys, row, names=row)
-            needed = max(places) + 1
+            positions = _positions(keys, row, names=row)
+            needed = max(positions) + 1
             if not all(key.removeprefix("-").isdigit() for key in keys):
                 continue  # the header
         if len(row) < needed:
@@ -376,19 +376,19 @@ def _tsv_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
                 f"field {needed} is asked for, but the row ends after field {len(row)}. "
                 "Fields are split by tabs; correct the line or the column map."
             )
-        values = {name: row[place] for name, place in zip(fields, places, strict=False)}
-        yield number, values, row[places[-1]] if by_field else paragraph
+        values = {name: row[place] for name, place in zip(fields, positions, strict=False)}
+        yield number, values, row[positions[-1]] if by_field else paragraph
 
 
 def _conll_rows(lines: Lines, fields: Columns, kind: str) -> Rows:
     sentence: list[list[str]] = []
-    places: list[int] = []
+    positions: list[int] = []
     start = width = documents = 0
     for number, line in chain(lines, [(0, "")]):
         begins = line.startswith("-DOCSTART-") or (not sentence and line.startswith(("# newdoc", "#begin document")))
         if begins or not line or line.isspace():
             if sentence:
-                values = ([row[place] for row in sentence] for place in places)
+                values = ([row[place] for row in sentence] for place in positions)
                 yield start, dict(zip(fields, values, strict=True)), documents
                 sentence = []
             documents += begins
@@ -397,11 +397,11 @@ def _conll_rows(lines: Lines, fields: Columns, kind: str) -> Rows:
         if not sentence and (remark or (kind == "conllu" and line.startswith("#"))):
             continue  # in files other than CoNLL-U, a line that begins with "#" may hold a word
         row = line.split("\t") if "\t" in line else line.split()
-        if not places:
+        if not positions:
             if len(row) < 2 and "-1" in fields.values():
                 raise _Fault('a CoNLL file has at least two columns; for words alone, map columns = {"tokens": "1"}.')
             keys = [key.lower() for key in fields.values()]
-            width, places = len(row), _places(keys, row, names=CONLLU_COLUMNS if kind == "conllu" else ())
+            width, positions = len(row), _positions(keys, row, names=CONLLU_COLUMNS if kind == "conllu" else ())
         if len(row) != width:
             raise _Fault(
                 f"the line ends after column {len(row)}, but the first token has {width} columns. "
@@ -414,7 +414,7 @@ def _conll_rows(lines: Lines, fields: Columns, kind: str) -> Rows:
             raise _Fault(f"over {MAX_SENTENCE:,} tokens since line {start}; a blank line must end each sentence.")
 
 
-def _places(keys: Sequence[str], row: Sequence[str], names: Sequence[str]) -> list[int]:
+def _positions(keys: Sequence[str], row: Sequence[str], names: Sequence[str]) -> list[int]:
     """Find fields in a row by the names of its columns, or by number: counted from 1, -1 for the last."""
     known = {name: names.index(name) for name in names[: len(row)]}
     known |= {str(place + 1): place for place in range(len(row))} | {"-1": len(row) - 1}

@@ -183,7 +183,7 @@ def _seeds(
     place, node = np.arange(len(code)), np.zeros(len(code), np.int64)
     columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # where each one first stands, length, count
     for length in range(1, LONGEST_PIECE + 1):
-        # A frequent substring begins with a frequent one: only those places are looked at again.
+        # A frequent substring begins with a frequent one: only those positions are looked at again.
         place, node = place[room[place] >= length], node[room[place] >= length]
         if not len(place):
             break

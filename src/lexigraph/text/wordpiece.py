@@ -7,7 +7,7 @@ From single characters, merge again and again the adjacent pair with the highest
 which asks whether a and b stand together more often than by chance, where BPE asks only how often. A piece
 that continues a word is written with ## in front.
 
-The words of the text lie one after another in flat arrays; a merge touches only the places where its pair
+The words of the text lie one after another in flat arrays; a merge touches only the positions where its pair
 stands, all of them at once, and corrects the counts of the neighbouring pairs.
 """
 
@@ -59,15 +59,15 @@ class _Text:
         self.after[last - 1] = -1
         self.before[last - lengths] = -1
         self.frequency = np.bincount(self.symbol, self.weight, len(self.pieces)).astype(np.int64)
-        # One row per pair that was ever seen; `places` may hold places where the pair stands no more.
+        # One row per pair that was ever seen; `positions` may hold positions where the pair stands no more.
         self.row: dict[tuple[int, int], int] = {}
         self.left, self.right, self.count = (np.zeros(0, np.int64) for _ in range(3))
-        self.places: list[list[np.ndarray]] = []
+        self.positions: list[list[np.ndarray]] = []
         self._count_pairs(place[self.after >= 0], sign=1)
 
     def best_pair(self, bar: int) -> int | None:
         """The row of the pair with the highest ratio among those seen `bar` times; ties by count, then text."""
-        rows = np.flatnonzero(self.count[: len(self.places)] >= bar)
+        rows = np.flatnonzero(self.count[: len(self.positions)] >= bar)
         if not len(rows):
             return None
         ratio = self.count[rows] / (self.frequency[self.left[rows]] * self.frequency[self.right[rows]])
@@ -83,7 +83,7 @@ class _Text:
             self.pieces.append(joined)
             self.frequency = np.append(self.frequency, 0)
 
-        first = np.unique(np.concatenate(self.places[row]))
+        first = np.unique(np.concatenate(self.positions[row]))
         first = first[(self.symbol[first] == a) & (self.after[first] >= 0)]
         first = first[self.symbol[self.after[first]] == b]
         if a == b:  # in "aaa" the pair stands twice but can be joined once
@@ -105,31 +105,31 @@ class _Text:
         self.frequency[a] -= total
         self.frequency[b] -= total
 
-    def _count_pairs(self, places: np.ndarray, sign: int) -> None:
-        """Add to (or take from) the counts the pairs that begin at these places."""
-        places = np.unique(places[places >= 0])  # a pair between two merged ones is named by both
-        places = places[self.after[places] >= 0]
-        key = self.symbol[places] << 32 | self.symbol[self.after[places]]
+    def _count_pairs(self, positions: np.ndarray, sign: int) -> None:
+        """Add to (or take from) the counts the pairs that begin at these positions."""
+        positions = np.unique(positions[positions >= 0])  # a pair between two merged ones is named by both
+        positions = positions[self.after[positions] >= 0]
+        key = self.symbol[positions] << 32 | self.symbol[self.after[positions]]
         order = np.argsort(key, kind="stable")
-        key, places = key[order], places[order]
+        key, positions = key[order], positions[order]
         starts = np.flatnonzero(np.diff(key, prepend=-1))
-        totals = np.add.reduceat(self.weight[places], starts) if len(starts) else starts
-        groups = np.split(places, starts[1:])
+        totals = np.add.reduceat(self.weight[positions], starts) if len(starts) else starts
+        groups = np.split(positions, starts[1:])
         for pair_key, total, group in zip(key[starts].tolist(), totals.tolist(), groups, strict=False):
             pair = (pair_key >> 32, pair_key & 0xFFFFFFFF)
-            row = self.row.setdefault(pair, len(self.places))
-            if row == len(self.places):
+            row = self.row.setdefault(pair, len(self.positions))
+            if row == len(self.positions):
                 self._add_row(pair)
             self.count[row] += sign * total
             if sign > 0:
-                self.places[row].append(group)
+                self.positions[row].append(group)
 
     def _add_row(self, pair: tuple[int, int]) -> None:
-        row = len(self.places)
+        row = len(self.positions)
         if row == len(self.count):  # room is doubled, so that adding stays cheap
             room = np.zeros(max(1024, row), np.int64)
             self.left, self.right, self.count = (
                 np.concatenate([column, room]) for column in (self.left, self.right, self.count)
             )
         self.left[row], self.right[row] = pair
-        self.places.append([])
+        self.positions.append([])

@@ -21,15 +21,15 @@ from torch import Tensor, nn
 
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
 from lexigraph.nn.network import Network
-from lexigraph.objectives.chance import seeds_of
+from lexigraph.objectives.rng import seeds_of
 from lexigraph.objectives.terms import Batch, Carry, value
 from lexigraph.recipe import Train
 from lexigraph.run import Run
 from lexigraph.text.batches import Plan, Rows, share
 from lexigraph.training import checkpoint
 from lexigraph.training.checkpoint import Progress
+from lexigraph.training.cuda_graphs import Recorder
 from lexigraph.training.distribution import World, parallelise, synchronising
-from lexigraph.training.graphs import Recorder
 from lexigraph.training.progress import Log, Reporter, peak_memory
 from lexigraph.training.resident import Fetch
 from lexigraph.training.schedules import optimizer as make_optimizer
@@ -78,7 +78,7 @@ class Training:
         self.precision = precision(settings.precision, world.device)
         self.scaler = torch.amp.GradScaler(world.device.type, enabled=self.precision is torch.float16)
         self.compiled = self._compiled() if settings.compile else self.module
-        self.recorder = self._recorder() if settings.graphs else None
+        self.recorder = self._recorder() if settings.cuda_graphs else None
 
     def _compiled(self) -> Any:
         """The loss compiled as a whole, or only those parts of the network that its traits name."""
@@ -94,9 +94,11 @@ class Training:
 
     def _recorder(self) -> Recorder:
         """Records and replays passes, where that can be done."""
-        check_graphs(self.settings, self.world)
+        check_cuda_graphs(self.settings, self.world)
         if self.network.traits.stateful:
-            raise UsageError("train.graphs cannot be used with a system that carries memory from batch to batch.")
+            raise UsageError(
+                "train.cuda_graphs cannot be used with a system that carries memory from batch to batch."
+            )
 
         def run(tensors: dict[str, Tensor], counts: dict[str, Tensor]) -> Tensor:
             with self._autocast():
@@ -335,12 +337,13 @@ def precision(name: str, device: torch.device) -> torch.dtype:
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[name]
 
 
-def check_graphs(settings: Train, world: World) -> None:
+def check_cuda_graphs(settings: Train, world: World) -> None:
     """Refuse CUDA graphs where there can be none."""
     alone = world.device.type == "cuda" and world.size == 1 and settings.accumulate == 1
-    if settings.graphs and (not alone or settings.precision == "fp16"):
+    if settings.cuda_graphs and (not alone or settings.precision == "fp16"):
         raise UsageError(
-            "train.graphs needs one process on CUDA, train.accumulate = 1 and no fp16: set train.graphs=false."
+            "train.cuda_graphs needs one process on CUDA, train.accumulate = 1 and no fp16: set "
+            "train.cuda_graphs=false."
         )
 
 
@@ -377,7 +380,7 @@ def _memory_explained(training: Training) -> Iterator[None]:
         tables = training.plan.batch(training.progress.step)
         rows = max(tables.values(), key=lambda rows: int(rows.lengths.sum()))
         accumulate = training.settings.accumulate
-        also = " and train.graphs=false" if training.settings.graphs else ""
+        also = " and train.cuda_graphs=false" if training.settings.cuda_graphs else ""
         raise LexigraphError(
             f"Out of memory at step {training.progress.step + 1}: a batch of {len(rows)} rows of up to "
             f"{int(rows.lengths.max())} tokens in {accumulate} part(s). Set train.accumulate={2 * accumulate}{also} "

@@ -35,8 +35,8 @@ class Resident:
         where = np.stack([rows.starts.astype(np.int64), rows.lengths.astype(np.int64) + 1])
         starts, lengths = torch.from_numpy(where).to(device, non_blocking=True)
         columns = torch.arange(int(rows.lengths.max()) + 1, device=device)
-        places = (starts[:, None] + columns).clamp(max=len(self.ids) - 1)
-        return Padded(self.ids[places].long(), lengths, int(where[1].sum()))
+        positions = (starts[:, None] + columns).clamp(max=len(self.ids) - 1)
+        return Padded(self.ids[positions].long(), lengths, int(where[1].sum()))
 
 
 def fetcher(tables: Mapping[str, Table], traits: Traits, device: torch.device) -> Fetch:

@@ -28,7 +28,7 @@ def rate(step: int, steps: int, settings: Train) -> float:
     """The learning rate of step `step` (counted from 1) out of `steps`."""
     warmup = max(1, settings.warmup)
     if settings.schedule == "inverse-sqrt":
-        i = (step - 1) % settings.renew + 1 if settings.renew else step
+        i = (step - 1) % settings.restart_every + 1 if settings.restart_every else step
         return settings.lr * min(math.sqrt(warmup / i), i / warmup)
     if step < warmup:
         return settings.lr * step / warmup

@@ -180,5 +180,5 @@ def _presence(lines: Sequence[set[str]], min_count: int) -> tuple[list[str], Any
     number = {word: place for place, word in enumerate(kept)}
     found = [[number[word] for word in words if word in number] for words in lines]
     ends = np.cumsum([0, *map(len, found)])
-    places = np.fromiter(chain.from_iterable(found), np.int64, ends[-1])
-    return kept, csr_array((np.ones(len(places), np.int64), places, ends), shape=(len(lines), len(kept)))
+    positions = np.fromiter(chain.from_iterable(found), np.int64, ends[-1])
+    return kept, csr_array((np.ones(len(positions), np.int64), positions, ends), shape=(len(lines), len(kept)))

@@ -1,4 +1,4 @@
-"""How often words stand near each other: X_wc = Σ weight(d) over all places where c stands d words from w.
+"""How often words stand near each other: X_wc = Σ weight(d) over all positions where c stands d words from w.
 
     with Corpus.read("my.txt") as corpus, cooccurrence(corpus, window=10, weighting="harmonic") as counts:
         counts.matrix()                                    # words × contexts, sparse, where it fits into memory
@@ -10,9 +10,9 @@
 
 Contexts stand on the left of the word, on its right, or on both sides; then X_wc = X_cw. A window ends with its line.
 
-One word is counted at a time: all its places are visited, and what stands around them is added up in an array as long
-as the vocabulary, which a processor's cache can hold. A text too long for memory is counted in parts, which are added
-up in the end. The counts lie in temporary files.
+One word is counted at a time: all its positions are visited, and what stands around them is added up in an array as
+long as the vocabulary, which a processor's cache can hold. A text too long for memory is counted in parts, which are
+added up in the end. The counts lie in temporary files.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def cooccurrence(
     if window < 1 or threads < 1:
         raise UsageError(f"window is {window} and threads {threads}: neither may be less than 1.")
     weights = WEIGHTINGS[weighting](np.arange(1, window + 1), window)
-    length = min(max(memory // 40, 1), 1 << 30)  # 20 bytes for each id, in half of the memory; places are int32
+    length = min(max(memory // 40, 1), 1 << 30)  # 20 bytes for each id, in half of the memory; positions are int32
     with ExitStack() as stack:
         parts = []
         for ids, begin in _overlapping(corpus, length, window):
@@ -164,14 +164,16 @@ def _count(
     counts: Cooccurrence, ids: np.ndarray, begin: int, steps: np.ndarray, weights: np.ndarray, threads: int
 ) -> None:
     """Write the counts of one part of the text: pairs of which a word stands at ids[begin] or after it."""
-    starts, places = np.zeros(counts.vocabulary + 2, np.int64), np.empty(len(ids), np.int32)
-    _find(ids, starts, places)
+    starts, positions = np.zeros(counts.vocabulary + 2, np.int64), np.empty(len(ids), np.int32)
+    _find(ids, starts, positions)
     most = np.minimum(np.diff(starts[:-1]) * len(steps) * len(weights), counts.vocabulary)  # cells in each row
 
     def rows(first: int, last: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
         room, ends = int(most[first:last].sum()), np.empty(last - first, np.int64)
         columns, values = np.empty(room, np.int32), np.empty(room, np.float32)
-        _add(ids, begin, starts[first:], places, steps, weights, np.zeros(counts.vocabulary), ends, columns, values)
+        _add(
+            ids, begin, starts[first:], positions, steps, weights, np.zeros(counts.vocabulary), ends, columns, values
+        )
         return first, ends, columns[: ends[-1]], values[: ends[-1]]
 
     with ThreadPoolExecutor(threads) as pool:
@@ -206,8 +208,8 @@ def _added(parts: list[Cooccurrence]) -> Cooccurrence:
 
 
 @kernel("void(int32[::1], int64[::1], int32[::1])")
-def _find(ids, starts, places):
-    """Sort the places of the text by word: those of word w become places[starts[w] : starts[w + 1]]."""
+def _find(ids, starts, positions):
+    """Sort the positions of the text by word: those of word w become positions[starts[w] : starts[w + 1]]."""
     for word in ids:
         if word >= 0:
             starts[word + 2] += 1
@@ -215,7 +217,7 @@ def _find(ids, starts, places):
         starts[word] += starts[word - 1]
     for place in range(len(ids)):
         if ids[place] >= 0:
-            places[starts[ids[place] + 1]] = place
+            positions[starts[ids[place] + 1]] = place
             starts[ids[place] + 1] += 1
 
 
@@ -223,12 +225,12 @@ def _find(ids, starts, places):
     "void(int32[::1], int64, int64[::1], int32[::1], int64[::1], float64[::1], float64[::1], int64[::1], int32[::1],"
     " float32[::1])"
 )
-def _add(ids, begin, starts, places, steps, weights, sums, ends, columns, values):
-    """Add up what stands around the places of each word, row after row; sums are 0 before and after each."""
+def _add(ids, begin, starts, positions, steps, weights, sums, ends, columns, values):
+    """Add up what stands around the positions of each word, row after row; sums are 0 before and after each."""
     written = 0
     for row in range(len(ends)):
         start = written
-        for place in places[starts[row] : starts[row + 1]]:
+        for place in positions[starts[row] : starts[row + 1]]:
             for step in steps:
                 at = np.int64(place)
                 for weight in weights:

@@ -21,8 +21,8 @@ import numpy as np
 from lexigraph.compiled import kernel
 from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
 from lexigraph.words.cooccurrence import Cooccurrence
-from lexigraph.words.lanes import LANES, fma, load, over_root, splat, store, times, total
 from lexigraph.words.settings import Settings
+from lexigraph.words.simd import SIMD_WIDTH, fma, load, over_root, splat, store, times, total
 from lexigraph.words.word2vec import Told, in_turn, table
 
 POWER = 0.75  # of f
@@ -115,13 +115,13 @@ def _train(v, u, v_squares, u_squares, b, c, b_squares, c_squares, width, rows, 
     for n in range(len(rows)):
         i, j = np.int64(rows[n]), np.int64(columns[n])
         products = splat(np.float32(0))
-        for k in range(0, width, LANES):
+        for k in range(0, width, SIMD_WIDTH):
             products = fma(load(v, i * width + k), load(u, j * width + k), products)
         error = total(products) + b[i] + c[j] - logarithms[n]
         g = weights[n] * error  # ½ ∂J / ∂(wᵀw̃)
         loss += g * error
         each, back = splat(g), splat(-rate)
-        for k in range(0, width, LANES):
+        for k in range(0, width, SIMD_WIDTH):
             here, there = i * width + k, j * width + k
             x, y = load(v, here), load(u, there)
             gx, gy = times(each, y), times(each, x)

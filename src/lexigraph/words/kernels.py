@@ -1,8 +1,8 @@
 """The inner loops of word2vec and fastText: one pass over a piece of text (see word2vec.py for what they learn).
 
-Tables are flat arrays of rows of `width` numbers, a multiple of LANES. Every random number is one step of a 64-bit
-xorshift, whose state is the kernel's own, so that a pass depends on nothing but its arguments. Threads that run on
-the same tables at the same time may lose a step now and then; that is how word2vec has always been trained.
+Tables are flat arrays of rows of `width` numbers, a multiple of SIMD_WIDTH. Every random number is one step of a
+64-bit xorshift, whose state is the kernel's own, so that a pass depends on nothing but its arguments. Threads that
+run on the same tables at the same time may lose a step now and then; that is how word2vec has always been trained.
 
 The three ways to tell a word stand in both kernels: as one shared part they were a tenth slower.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from lexigraph.compiled import kernel, part
-from lexigraph.words.lanes import LANES, fetch, fma, load, splat, store, total
+from lexigraph.words.simd import SIMD_WIDTH, fetch, fma, load, splat, store, total
 
 LONGEST = 10_000  # words of a line that are taken at once
 REACH = 6.0  # a score beyond it is taken for ±REACH, as in word2vec's own program
@@ -68,7 +68,7 @@ def _draw(alias, drawn, u, width, state):
         drawn[d] = cell
         if state & np.uint64(0xFFFFFFFF) >= alias[cell] >> np.uint64(32):
             drawn[d] = np.int64(alias[cell] & np.uint64(0xFFFFFFFF))
-        for k in range(0, width, LANES):
+        for k in range(0, width, SIMD_WIDTH):
             fetch(u, np.int64(drawn[d]) * width + k)
     return state
 
@@ -93,7 +93,7 @@ def _learn(h, u, rows, labels, first, m, alpha, sigma, minus_log, gains, step):
     for d in range(m):
         begin = np.int64(rows[first + d]) * width
         products = splat(ZERO)
-        for k in range(0, width, LANES):
+        for k in range(0, width, SIMD_WIDTH):
             products = fma(load(h, k), load(u, begin + k), products)
         score = min(max(total(products), -LIMIT), LIMIT)
         cell = np.int64((score + LIMIT) * SCALE)
@@ -101,17 +101,17 @@ def _learn(h, u, rows, labels, first, m, alpha, sigma, minus_log, gains, step):
         loss += minus_log[cell] + (ONE - label) * score  # −log σ(−x) = −log σ(x) + x
         gains[d] = (label - sigma[cell]) * alpha
     k = 0
-    while k + LANES < width:  # two steps at a time: most of the work is finding the rows
-        x, y, moved, other = load(h, k), load(h, k + LANES), splat(ZERO), splat(ZERO)
+    while k + SIMD_WIDTH < width:  # two steps at a time: most of the work is finding the rows
+        x, y, moved, other = load(h, k), load(h, k + SIMD_WIDTH), splat(ZERO), splat(ZERO)
         for d in range(m):
             place = np.int64(rows[first + d]) * width + k
-            g, old, far = splat(gains[d]), load(u, place), load(u, place + LANES)
+            g, old, far = splat(gains[d]), load(u, place), load(u, place + SIMD_WIDTH)
             moved, other = fma(g, old, moved), fma(g, far, other)
             store(u, place, fma(g, x, old))
-            store(u, place + LANES, fma(g, y, far))
+            store(u, place + SIMD_WIDTH, fma(g, y, far))
         store(step, k, moved)
-        store(step, k + LANES, other)
-        k += 2 * LANES
+        store(step, k + SIMD_WIDTH, other)
+        k += 2 * SIMD_WIDTH
     if k < width:
         x, moved = load(h, k), splat(ZERO)
         for d in range(m):
@@ -130,7 +130,7 @@ def _learn_softmax(h, u, word, alpha, scores, step):
     largest = np.float32(-np.inf)
     for row in range(len(scores)):
         products = splat(ZERO)
-        for k in range(0, width, LANES):
+        for k in range(0, width, SIMD_WIDTH):
             products = fma(load(h, k), load(u, row * width + k), products)
         scores[row] = total(products)
         largest = max(largest, scores[row])
@@ -142,7 +142,7 @@ def _learn_softmax(h, u, word, alpha, scores, step):
     for row in range(len(scores)):
         expected = np.float32(np.exp(scores[row] - largest) / norm)
         g = splat(alpha * ((ONE if row == word else ZERO) - expected))
-        for k in range(0, width, LANES):
+        for k in range(0, width, SIMD_WIDTH):
             old = load(u, row * width + k)
             store(step, k, fma(g, old, load(step, k)))
             store(u, row * width + k, fma(g, load(h, k), old))
@@ -152,7 +152,7 @@ def _learn_softmax(h, u, word, alpha, scores, step):
 @part
 def _add(table, begin, row, factor):
     """table[begin : begin + width] += factor · row."""
-    for k in range(0, len(row), LANES):
+    for k in range(0, len(row), SIMD_WIDTH):
         store(table, begin + k, fma(splat(factor), load(row, k), load(table, begin + k)))
 
 
@@ -161,7 +161,7 @@ def _mean(v, parts, first, last, factor, h):
     """h += factor · Σ rows of v that make up a word."""
     for p in range(first, last):
         begin = np.int64(parts[p]) * len(h)
-        for k in range(0, len(h), LANES):
+        for k in range(0, len(h), SIMD_WIDTH):
             store(h, k, fma(splat(factor), load(v, begin + k), load(h, k)))
 
 

@@ -260,7 +260,7 @@ def _picture(drawn: Map, path: Path, kind: str) -> None:
         boxes = np.array([(wide(label) + 3, 1.25 * size) for label in labels])
         order = sorted(range(len(words)), key=lambda number: words[number] not in colours)
         frame = np.array([(6, foot - 10), (width - 6, height - top + 10)])
-        centres = label_places(dots, boxes, order, np.concatenate([dots, *arrows]), frame)
+        centres = label_positions(dots, boxes, order, np.concatenate([dots, *arrows]), frame)
         edges = np.clip(dots, centres - boxes / 2, centres + boxes / 2)
         far = np.hypot(*(edges - dots).T) > 5  # a thread ties such a label to its dot; a missing label is NaN
         axes.add_collection(LineCollection(np.stack([dots, edges], 1)[far], colors=FAINT, linewidths=0.6, zorder=2))
@@ -285,7 +285,7 @@ def _picture(drawn: Map, path: Path, kind: str) -> None:
             figure.savefig(temporary, format=kind, dpi=160, metadata=marks)
 
 
-def label_places(
+def label_positions(
     dots: Float[np.ndarray, "n 2"],
     boxes: Float[np.ndarray, "n 2"],
     order: Sequence[int],
@@ -298,7 +298,7 @@ def label_places(
     gaps = np.array([3, 6, 10, 15, 21, 28, 36, 45])
     steps, sides = (gaps[:, None, None] * sides).reshape(-1, 2), np.tile(sides, (len(gaps), 1))
     low, high = obstacles - 1.6, obstacles + 1.6  # lower left and upper right corners of what is taken
-    places = np.full(dots.shape, np.nan)
+    positions = np.full(dots.shape, np.nan)
     for number in order:
         half = boxes[number] / 2
         centres = dots[number] + sides * half + steps
@@ -308,9 +308,9 @@ def label_places(
         inside = ((centres - half >= frame[0]) & (centres + half <= frame[1])).all(axis=1)
         free = np.flatnonzero(apart.any(axis=2).all(axis=1) & inside)
         if len(free):
-            places[number] = centres[free[0]]
-            low, high = np.vstack([low, places[number] - half]), np.vstack([high, places[number] + half])
-    return places
+            positions[number] = centres[free[0]]
+            low, high = np.vstack([low, positions[number] - half]), np.vstack([high, positions[number] + half])
+    return positions
 
 
 def _fonts(text: str) -> tuple[list[str], set[str]]:

@@ -16,7 +16,7 @@ is left. Vectors with n-grams know every word, but in analogies only their own. 
 >>> similarity(wv, [("Cat", "dog", 9.0), ("dog", "car", 4.0), ("car", "cat", 1.0), ("cat", "emu", 5.0)])
 {'value': 1.0, 'interval': [], 'coverage': 0.75, 'n': 3}
 
-judging.py takes all the sets of a folder at once.
+evaluation.py takes all the sets of a folder at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.words import gold
+from lexigraph.words import benchmarks
 from lexigraph.words.vectors import WordVectors
 
 RESTRICT = 30_000  # so many words, the most frequent, take part in analogies: the custom since word2vec
@@ -75,7 +75,10 @@ def similarity(wv: WordVectors, pairs: Sequence[tuple[str, str, float]]) -> Figu
 
 
 def analogies(
-    wv: WordVectors, questions: Sequence[gold.Question], method: str = "additive", restrict: int | None = RESTRICT
+    wv: WordVectors,
+    questions: Sequence[benchmarks.Question],
+    method: str = "additive",
+    restrict: int | None = RESTRICT,
 ) -> dict[str, Figure]:
     """The share of right answers to each kind of question, with the kind's sections as parts.
 
@@ -91,21 +94,21 @@ def analogies(
     known = (rows >= 0).all(axis=1) & np.array([len(found) > 0 for found in answers], bool)
     right = np.zeros(len(questions), bool)
     if known.any():
-        (places,) = known.nonzero()
-        a, b, c = rows[places].T
+        (positions,) = known.nonzero()
+        a, b, c = rows[positions].T
         best = asked.analogies(a, b, c, method)
-        right[places] = [row in answers[place] for place, row in zip(places, best.tolist(), strict=True)]
+        right[positions] = [row in answers[place] for place, row in zip(positions, best.tolist(), strict=True)]
 
-    def share(places: list[int]) -> Figure:
-        return _share(right[places][known[places]], known[places].mean())
+    def share(positions: list[int]) -> Figure:
+        return _share(right[positions][known[positions]], known[positions].mean())
 
     kinds, sections = defaultdict[str, list[int]](list), defaultdict[tuple[str, str], list[int]](list)
     for place, question in enumerate(questions):
         kinds[question.kind].append(place)
         sections[question.kind, question.section].append(place)
     return {
-        kind: {**share(places), "parts": {name: share(own) for (of, name), own in sections.items() if of == kind}}
-        for kind, places in kinds.items()
+        kind: {**share(positions), "parts": {name: share(own) for (of, name), own in sections.items() if of == kind}}
+        for kind, positions in kinds.items()
     }
 
 
@@ -123,7 +126,7 @@ def categorisation(wv: WordVectors, words: Sequence[tuple[str, str]], seed: int 
     return _figure(shared.max(axis=1).sum() / len(known), len(known), len(known) / len(words))
 
 
-def outliers(wv: WordVectors, sets: Sequence[gold.OutlierSet]) -> dict[str, Figure]:
+def outliers(wv: WordVectors, sets: Sequence[benchmarks.OutlierSet]) -> dict[str, Figure]:
     """How often the outlier is found, and its mean position (Camacho-Collados and Navigli, 2016).
 
     They rank words by how alike the others are without them: that is by mean cosine to the others, in reverse.

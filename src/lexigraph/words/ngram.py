@@ -76,7 +76,7 @@ class NgramModel:
             raise UsageError(f"order is {order}; it is 1 (single words) or more.")
         words, ids = _read(sentences, min_count, vocabulary)
         size = len(words)
-        small = ids.dtype  # wide enough for rows too: an order has no more n-grams than the text has places
+        small = ids.dtype  # wide enough for rows too: an order has no more n-grams than the text has positions
         rows = ids  # of the n-gram that ends at each position; −1 where it would begin before <s>
         keys, counts = [np.arange(size)], [np.bincount(ids, minlength=size)]
         suffixes = [np.zeros(size, small)]  # the row, one order below, of each n-gram without its first word

@@ -63,11 +63,11 @@ class Types:
         return self._labels[: len(self)]
 
     def words(self, chosen: np.ndarray | None = None) -> list[str]:
-        """The words, in the order of `counts` and `labels`; or those at the chosen places."""
+        """The words, in the order of `counts` and `labels`; or those at the chosen positions."""
         ends = self._ends[: len(self)]
         begins = np.concatenate([[0], ends])
-        places = np.arange(len(self)) if chosen is None else chosen
-        bounds = zip(begins[places].tolist(), ends[places].tolist(), strict=True)
+        positions = np.arange(len(self)) if chosen is None else chosen
+        bounds = zip(begins[positions].tolist(), ends[positions].tolist(), strict=True)
         return [self._letters[begin:end].tobytes().decode() for begin, end in bounds]
 
     def scan(self, text: str) -> np.ndarray:
@@ -111,14 +111,14 @@ class Types:
             kept = np.flatnonzero(self.counts > self.forgotten)
             begins = np.concatenate([[0], self._ends])[kept]
             lengths = self._ends[kept] - begins
-            places = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) + np.arange(
+            positions = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) + np.arange(
                 lengths.sum()
             )
-            self._letters[: len(places)] = self._letters[places]
+            self._letters[: len(positions)] = self._letters[positions]
             for array in (self._hashes, self._counts, self._labels):
                 array[: len(kept)] = array[kept]
             self._ends[: len(kept)] = np.cumsum(lengths)
-            self._size[:] = len(kept), len(places)
+            self._size[:] = len(kept), len(positions)
         self._slots[:] = -1
         _fill(self._slots, self._hashes, len(self))
 

@@ -47,8 +47,8 @@ def train(
                 f"{file} has one word that is seen often enough, {corpus.words[0]!r}: vectors need two."
             )
         if tell:
-            places = corpus.tokens + corpus.dropped
-            tell(f"{len(corpus.words):,} words; {corpus.dropped:,} of {places:,} places are left out.")
+            positions = corpus.tokens + corpus.dropped
+            tell(f"{len(corpus.words):,} words; {corpus.dropped:,} of {positions:,} positions are left out.")
         about = {name: value for name, value in vars(settings).items() if name not in ("threads", "start")}
         kept = Checkpoint(checkpoint, {**about, "text": corpus.fingerprint})
         learned = learn(corpus, settings, tell, kept)

@@ -35,8 +35,8 @@ import numpy as np
 from lexigraph.words import kernels
 from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
 from lexigraph.words.corpus import Corpus
-from lexigraph.words.lanes import LANES
 from lexigraph.words.settings import Settings
+from lexigraph.words.simd import SIMD_WIDTH
 
 JOB = 10_000  # ids that a thread takes at a time, all at one rate
 TOP = 256  # nodes near the root of the Huffman tree, which every path runs through: each thread has its own
@@ -181,8 +181,8 @@ def in_turn(pool: ThreadPoolExecutor, work: Callable[..., Any], jobs: Iterator[A
 
 def table(rows: int, dim: int) -> np.ndarray:
     """A float32 table of zeros, its rows padded to whole steps of the kernels and aligned to cache lines."""
-    width = -(-dim // LANES) * LANES
-    room = np.zeros(rows * width + LANES, np.float32)
+    width = -(-dim // SIMD_WIDTH) * SIMD_WIDTH
+    room = np.zeros(rows * width + SIMD_WIDTH, np.float32)
     begin = -room.ctypes.data % 64 // 4
     return room[begin : begin + rows * width].reshape(rows, width)
 

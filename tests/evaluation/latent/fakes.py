@@ -52,32 +52,32 @@ class Oracle(Autoencoder):
 class Codec(SentenceSpace):
     """A dictionary: each text has a random vector, and a vector is read as the text that is nearest to it.
 
-    `place(text)` may put a text elsewhere. `aside` is added to all that is written, so that it is always wrong.
+    `position(text)` may put a text elsewhere. `aside` is added to all that is written, so that it is always wrong.
     """
 
     def __init__(self, texts: Sequence[str], *, latent: int = 32, context: int = 42, aside: str = "") -> None:
         words = Tokenizer.train([*texts, *vocabulary()], kind="word", size=4000)
         plain = recipe.read("picture", {"data.train": "grammar"}, tiny=True)
         super().__init__(Oracle(len(words), context, latent), Vocabularies({"text": words}), plain)
-        self.aside, self.known, self.blurs = aside, {}, []
+        self.aside, self.known, self.noises = aside, {}, []
         self.random = np.random.default_rng(0)
 
     @property
     def abilities(self) -> tuple[str, ...]:
         return ("encode", "decode", "blend", "sample")
 
-    def place(self, text: str) -> np.ndarray:
+    def position(self, text: str) -> np.ndarray:
         return self.random.normal(size=self.network.latent).astype(np.float32)
 
-    def encode(self, texts, *, lossless=False, sized=False):
+    def encode(self, texts, *, lossless=False, unnormalised=False):
         texts = [texts] if isinstance(texts, str) else texts
         for text in texts:
             if text not in self.known:
-                self.known[text] = self.place(text)
+                self.known[text] = self.position(text)
         return np.stack([self.known[text] for text in texts])
 
     def hypotheses(self, z, **search):
-        self.blurs.append(search.get("blur", 0.0))
+        self.noises.append(search.get("noise", 0.0))
         texts = list(self.known)
         points = np.stack([self.known[text] for text in texts]).astype(np.float64)
         near = [int(((points - row) ** 2).sum(1).argmin()) for row in z]
@@ -93,7 +93,7 @@ class Adder(Codec):
         step[0] = 20.0
         for before, after in pairs:
             if before not in self.known:
-                self.known[before] = self.place(before)
+                self.known[before] = self.position(before)
             self.known[after] = self.known[before] + step
 
 

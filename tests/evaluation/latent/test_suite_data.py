@@ -161,8 +161,8 @@ def test_both_classes_share_their_other_words():
 
 def test_probes_of_a_model_that_marks_negation():
     class Marking(Codec):
-        def place(self, text):
-            z = super().place(text)
+        def position(self, text):
+            z = super().position(text)
             z[0] = 9.0 if {"not", "cannot", "no"} & set(text.lower().split()) else -9.0
             return z
 
@@ -190,7 +190,7 @@ def test_the_suite_says_what_it_could_not_do(few_families):
     assert "pictures" in found["robustness"]["skipped"]
     assert "judge" in found["interpolation"]
     assert found["reconstruction"]["test"]["exact"]["value"] == 1
-    assert found["signature"]["blur_of_sums"] == 0
+    assert found["signature"]["noise_of_sums"] == 0
     assert found["signature"]["grammar_spelling"] == "She sang ."
     assert "probes" in told
     assert json.loads(json.dumps(found, allow_nan=False)) == found

@@ -15,7 +15,7 @@ from lexigraph.evaluation.latent.arithmetic import GROUPS, arithmetic, combined_
 from lexigraph.evaluation.latent.interpolation import describe, fixed_pairs, interpolate, repeats
 from lexigraph.evaluation.latent.judge import Verdicts, ceiling, fluency, unlike
 from lexigraph.evaluation.latent.mixture import copies, likelihood, purity, round_trip, sampled, variety
-from lexigraph.evaluation.latent.reconstruction import damaged, in_place, reconstruct
+from lexigraph.evaluation.latent.reconstruction import damaged, in_position, reconstruct
 from lexigraph.evaluation.latent.sentences import fitting, mean, ordered, overlap, spaced, spelled, whole
 from lexigraph.latent.mixture import Mixture
 from lexigraph.text.constructions import sentences
@@ -31,7 +31,7 @@ LINES = list(dict.fromkeys(sentences(60, seed=3)))
 def test_texts_that_do_not_fit_are_counted_by_reason():
     model = Codec(LINES, context=6)  # five words and the end
     kept = fitting(model, ["a b c d e", "a b c d e f", "", "a b"])
-    assert (kept.texts, kept.places) == (["a b c d e", "a b"], [0, 3])
+    assert (kept.texts, kept.positions) == (["a b c d e", "a b"], [0, 3])
     assert kept.skipped == {"too_long": 1, "empty": 1}
     pairs, texts, lost = whole(model, [("a b", "c"), ("a", "a b c d e f")])
     assert (pairs, texts.texts, lost) == ([("a b", "c")], ["a b", "c"], 1)
@@ -88,7 +88,7 @@ def test_a_model_that_always_errs_scores_nothing():
 def test_tokens_in_their_place_by_hand():
     model = Codec(["a b c d e"])
     kept = fitting(model, ["a b c d", "a b"])
-    right, tokens = in_place(model, kept, ["a c c", "e a b"])
+    right, tokens = in_position(model, kept, ["a c c", "e a b"])
     assert (right.tolist(), tokens.tolist()) == ([2, 0], [4, 2])
 
 
@@ -113,7 +113,7 @@ def test_broad_bars_survive_every_damage_and_thin_ones_do_not():
     model.network.draws = True
     found = damaged(model, LINES[:30])["damages"]
     assert len(found) == 10
-    assert all(figures["exact"]["value"] == figures["in_place"]["value"] == 1 for figures in found.values())
+    assert all(figures["exact"]["value"] == figures["in_position"]["value"] == 1 for figures in found.values())
     model.read = lambda pictures, **_: [LINES[int(picture[0, 0, 0]) % len(LINES)] for picture in pictures]
     assert damaged(model, LINES[:30])["damages"]["noise 16"]["exact"]["value"] < 0.5
 
@@ -139,7 +139,7 @@ def test_vectors_that_add_up_pass_every_test():
             assert figures[way]["value"] == 1, way
         assert figures["strength 0.75"]["value"] == figures["strength 1.25"]["value"] == 1  # nearest is still b(y)
         assert figures["success"]["rows"] == 20
-    assert found["blur"] == 0.0  # the model knows none
+    assert found["noise"] == 0.0  # the model knows none
     assert set(found["skipped"].values()) == {0}
 
 
@@ -229,7 +229,7 @@ def test_words_side_by_side():
 class Walker(Codec):
     """Its ways between two texts are told beforehand."""
 
-    def blend(self, *texts, steps=7, blur=None, **_):
+    def blend(self, *texts, steps=7, noise=None, **_):
         middle = self.middle if texts == self.bad else [texts[0]] * (steps - 2)
         return [Scored(text, 0.0, 1, 0.0) for text in (texts[0], *middle, texts[1])]
 
@@ -241,7 +241,9 @@ def test_broken_ways_by_hand():
     model = Walker(LINES)
     model.bad, model.middle = pairs[0], ["a b", "a b", "the the end", "c d", "e f"]
     found = interpolate(model, LINES, Judge(1.0, {"e f": 9.0}), pairs=10)
-    assert found["whole_ways"]["value"] == found["whole_inner_ways"]["value"] == 0.9  # nine of ten ways
+    assert (
+        found["paths_without_a_broken_step"]["value"] == found["inner_paths_without_a_broken_step"]["value"] == 0.9
+    )  # nine of ten ways
     assert found["broken_steps"]["value"] == pytest.approx(2 / 70)  # "the the end" repeats, "e f" surprises
     assert found["broken_by_step"] == pytest.approx([0, 0, 0, 0.1, 0, 0.1, 0])
     assert found["repeating_steps"]["value"] == pytest.approx(1 / 70)
@@ -249,8 +251,8 @@ def test_broken_ways_by_hand():
     assert found["stuck_steps"]["value"] == pytest.approx((1 + 9 * 5) / 60)
     model.middle[4] = "c d"
     only = interpolate(model, LINES, Judge(1.0), pairs=10)
-    assert only["whole_ways"]["value"] == 0.9
-    assert "whole_ways" not in interpolate(model, LINES, pairs=10)
+    assert only["paths_without_a_broken_step"]["value"] == 0.9
+    assert "paths_without_a_broken_step" not in interpolate(model, LINES, pairs=10)
 
 
 def test_a_repetition_of_the_ends_is_no_fault():

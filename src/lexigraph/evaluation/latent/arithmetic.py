@@ -3,9 +3,9 @@
     z(b, x) − z(a, x) + z(a, y)  →  b(y)            a, b: before and after an edit; x, y: two sentences
 
 success               over all parallel quadruples (a(x), b(x), a(y), b(y)) of the held-out split, in which the edit
-                      changes the same words at the same places of x and y, after the same words
-any_two               over quadruples of any two sentences, in which the edit may take other words at other places
-if_reconstructed      over those whose four sentences come back from their own vectors (decoded without blur)
+                      changes the same words at the same positions of x and y, after the same words
+any_two               over quadruples of any two sentences, in which the edit may take other words at other positions
+if_reconstructed      over those whose four sentences come back from their own vectors (decoded without noise)
 strength s            z(a, y) + s · difference
 reverse               z(b, y) − difference  →  a(y)
 mean_difference       the mean difference of training pairs in place of one pair's
@@ -58,7 +58,7 @@ def arithmetic(
     model: SentenceSpace,
     count: int = 100,
     *,
-    blur: float | None = None,
+    noise: float | None = None,
     seed: int = 0,
     spaced: bool = True,
     training: int = 50,
@@ -66,12 +66,12 @@ def arithmetic(
     tell: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Every family by itself, the groups of them, and two edits at once."""
-    blur = model.default_blur(blur)
+    noise = model.default_noise(noise)
     rows: dict[str, dict[str, np.ndarray]] = {}
     skipped: dict[str, int] = {}
     for family in families:
         tell(f"arithmetic: {family}")
-        rows[family], skipped[family] = outcomes(model, family, count, blur, seed, spaced, training)
+        rows[family], skipped[family] = outcomes(model, family, count, noise, seed, spaced, training)
     groups = {name: [rows[family] for family in members if family in rows] for name, members in GROUPS.items()}
     pooled = {
         name: {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
@@ -83,46 +83,46 @@ def arithmetic(
     return {
         "groups": {name: _figures(part) for name, part in pooled.items()},
         "families": {family: _figures(part) for family, part in rows.items()},
-        "two_at_once": {" + ".join(pair): two_at_once(model, pair, count, blur, seed, spaced) for pair in both},
+        "two_at_once": {" + ".join(pair): two_at_once(model, pair, count, noise, seed, spaced) for pair in both},
         "quadruples": count,
         "skipped": skipped,
-        "blur": blur,
+        "noise": noise,
     }
 
 
 def outcomes(
-    model: SentenceSpace, family: str, count: int, blur: float, seed: int, spaced: bool, training: int
+    model: SentenceSpace, family: str, count: int, noise: float, seed: int, spaced: bool, training: int
 ) -> tuple[dict[str, np.ndarray], int]:
     """1 or 0 for every quadruple and every way to use it, and how many quadruples the model cannot hold."""
     drawn = edit_quadruples(family, count, seed, split="test", parallel=True)
     quadruples, kept, skipped = whole(model, [tuple(spelled(text, spaced) for text in four) for four in drawn])
     n = len(quadruples)
-    z = vectors(model, kept, sized=True)
+    z = vectors(model, kept, unnormalised=True)
     parts = z.reshape(n, 4, z.shape[1])
     before, after = parts[:, 2], parts[:, 3]
     wanted = [kept.wanted[i::4] for i in range(4)]
     difference = parts[:, 1] - parts[:, 0]
     pairs = (tuple(spelled(text, spaced) for text in pair) for pair in edit_pairs(family, training, seed, "train"))
     _, seen, _ = whole(model, list(pairs))
-    known = vectors(model, seen, sized=True)
+    known = vectors(model, seen, unnormalised=True)
     usual = (known[1::2] - known[::2]).mean(0) if len(known) else np.zeros(z.shape[1], z.dtype)
     ways = [before + np.float32(strength) * difference for strength in STRENGTHS]
-    found = written(model, np.concatenate([*ways, after - difference, before + usual]), blur=blur)
+    found = written(model, np.concatenate([*ways, after - difference, before + usual]), noise=noise)
     goals = [wanted[3]] * len(STRENGTHS) + [wanted[2], wanted[3]]
     names = [*(f"strength {strength:g}" for strength in STRENGTHS), "reverse", "mean_difference"]
     result = {name: same(found[i * n : (i + 1) * n], goals[i]) for i, name in enumerate(names)}
     back = same(written(model, z), kept.wanted).reshape(n, 4)
-    free = any_two(model, family, count, blur, seed, spaced)
+    free = any_two(model, family, count, noise, seed, spaced)
     return result | {"reconstructed": back.min(1, initial=1.0), "any_two": free}, skipped
 
 
-def any_two(model: SentenceSpace, family: str, count: int, blur: float, seed: int, spaced: bool) -> np.ndarray:
+def any_two(model: SentenceSpace, family: str, count: int, noise: float, seed: int, spaced: bool) -> np.ndarray:
     """1 or 0 for every quadruple of two sentences that need not be parallel."""
     drawn = edit_quadruples(family, count, seed, split="test")
     quadruples, kept, _ = whole(model, [tuple(spelled(text, spaced) for text in four) for four in drawn])
-    z = vectors(model, kept, sized=True)
+    z = vectors(model, kept, unnormalised=True)
     parts = z.reshape(len(quadruples), 4, z.shape[1])
-    return same(written(model, parts[:, 1] - parts[:, 0] + parts[:, 2], blur=blur), kept.wanted[3::4])
+    return same(written(model, parts[:, 1] - parts[:, 0] + parts[:, 2], noise=noise), kept.wanted[3::4])
 
 
 def _figures(rows: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -156,15 +156,15 @@ def combined_pairs(families: tuple[str, str], seed: int, split: str = "test") ->
 
 
 def two_at_once(
-    model: SentenceSpace, families: tuple[str, str], count: int, blur: float, seed: int, spaced: bool
+    model: SentenceSpace, families: tuple[str, str], count: int, noise: float, seed: int, spaced: bool
 ) -> dict[str, Any]:
     """z(a, y) + the difference of one edit + the difference of the other, each from a sentence of its own."""
     donors = [edit_pairs(family, None, seed + number, "test") for number, family in enumerate(families, 1)]
     drawn = islice(zip(*donors, combined_pairs(families, seed), strict=False), count)
     texts = [tuple(spelled(text, spaced) for pair in row for text in pair) for row in drawn]
     rows, kept, skipped = whole(model, texts)
-    z = vectors(model, kept, sized=True).reshape(len(rows), 6, model.network.latent)
+    z = vectors(model, kept, unnormalised=True).reshape(len(rows), 6, model.network.latent)
     target = z[:, 4] + (z[:, 1] - z[:, 0]) + (z[:, 3] - z[:, 2])
-    right = same(written(model, target, blur=blur), kept.wanted[5::6])
+    right = same(written(model, target, noise=noise), kept.wanted[5::6])
     back = same(written(model, z.reshape(-1, z.shape[2])), kept.wanted).reshape(-1, 6).min(1, initial=1.0) == 1
     return {"success": mean(right), "if_reconstructed": mean(right[back]), "skipped": skipped}

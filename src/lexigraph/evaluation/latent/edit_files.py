@@ -94,22 +94,22 @@ def file_arithmetic(
     count: int = 100,
     *,
     training: int = 200,
-    blur: float | None = None,
+    noise: float | None = None,
 ) -> dict[str, Any]:
     """For each family, how often the mean difference makes of a sentence exactly its partner, and of its words."""
-    blur = model.default_blur(blur)
-    return {name: _family(model, halves, count, training, blur) for name, halves in families.items()}
+    noise = model.default_noise(noise)
+    return {name: _family(model, halves, count, training, noise) for name, halves in families.items()}
 
 
-def _family(model: SentenceSpace, halves: Halves, count: int, training: int, blur: float) -> dict[str, Any]:
+def _family(model: SentenceSpace, halves: Halves, count: int, training: int, noise: float) -> dict[str, Any]:
     held, seen, too_long = whole(model, spread(halves[0], training))
     tried, kept, skipped = whole(model, spread(halves[1], count))
     result: dict[str, Any] = {"training": len(held), "skipped": skipped + too_long}
     if not held or not tried:
         return result | {"exact": mean([]), "changed_words": mean([])}
-    known, z = vectors(model, seen, sized=True), vectors(model, kept, sized=True)
+    known, z = vectors(model, seen, unnormalised=True), vectors(model, kept, unnormalised=True)
     difference = (known[1::2] - known[::2]).mean(0)
-    found = written(model, z[::2] + difference, blur=blur)
+    found = written(model, z[::2] + difference, noise=noise)
     before, after = kept.wanted[::2], kept.wanted[1::2]
     triples = list(zip(before, after, found, strict=True))
     verdicts = [changed_words(*triple) for triple in triples]

@@ -1,4 +1,4 @@
-"""Ways between two sentences: is every step a sentence, and does the way move?
+"""Ways between two sentences: is every step a sentence, and does the path move?
 
 The pairs are fixed by the file: its different texts of 4 to 20 words (split at white space), in the order of
 BLAKE2b("seed:text"); the first with the second, the third with the fourth, and so on. The rest of the file, in the
@@ -53,29 +53,31 @@ def interpolate(
     *,
     pairs: int = 200,
     steps: int = STEPS,
-    blur: float | None = None,
+    noise: float | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """The ways between fixed pairs: broken and stuck steps, different sentences, likeness to both ends."""
+    """The paths between fixed pairs: broken and stuck steps, different sentences, likeness to both ends."""
     drawn, others = fixed_pairs(texts, pairs, seed)
     kept, _, skipped = whole(model, list(drawn))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about unknown words, once for every pair
-        ways = [[found.text for found in model.blend(*ends, steps=steps, blur=blur)] for ends in kept]
-    result = describe(ways) | {"pairs": len(ways), "skipped": skipped, "steps": steps, "seed": seed}
-    repeated = np.array([[bool(repeats(text) - repeats(way[0]) - repeats(way[-1])) for text in way] for way in ways])
-    result["repeating_steps"] = mean(repeated.mean(1) if len(ways) else [])
+        paths = [[found.text for found in model.blend(*ends, steps=steps, noise=noise)] for ends in kept]
+    result = describe(paths) | {"pairs": len(paths), "skipped": skipped, "steps": steps, "seed": seed}
+    repeated = np.array(
+        [[bool(repeats(text) - repeats(path[0]) - repeats(path[-1])) for text in path] for path in paths]
+    )
+    result["repeating_steps"] = mean(repeated.mean(1) if len(paths) else [])
     if judge is None:
         return result | {"judge": "none given, so that broken steps are not known"}
-    if not ways:
+    if not paths:
         return result
     real = judged(judge, fitting(model, others[:REAL]).wanted)
-    strange = unlike(real, judged(judge, [text for way in ways for text in way])).reshape(len(ways), steps)
+    strange = unlike(real, judged(judge, [text for path in paths for text in path])).reshape(len(paths), steps)
     broken = strange | repeated
     inner = slice(1, steps - 1)
     return result | {
-        "whole_ways": mean(~broken.any(1)),
-        "whole_inner_ways": mean(~broken[:, inner].any(1)),
+        "paths_without_a_broken_step": mean(~broken.any(1)),
+        "inner_paths_without_a_broken_step": mean(~broken[:, inner].any(1)),
         "broken_steps": mean(broken.mean(1)),
         "broken_by_step": [float(share) for share in broken.mean(0)],
         "strange_steps": mean(strange.mean(1)),
@@ -84,19 +86,19 @@ def interpolate(
     }
 
 
-def describe(ways: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """What can be said of ways without a judge; the first and the last step stand for the ends."""
-    steps = range(len(ways[0]) if ways else 0)
-    stuck = [float(np.mean([a == b for a, b in pairwise(way)])) for way in ways]
+def describe(paths: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """What can be said of paths without a judge; the first and the last step stand for the ends."""
+    steps = range(len(paths[0]) if paths else 0)
+    stuck = [float(np.mean([a == b for a, b in pairwise(path)])) for path in paths]
     return {
-        "different_sentences": mean([float(len(set(way))) for way in ways]),
+        "different_sentences": mean([float(len(set(path))) for path in paths]),
         "stuck_steps": mean(stuck),
         "likeness": {
             f"step {i + 1}": {
-                "to the first": mean([overlap(way[i], way[0]) for way in ways]),
-                "to the last": mean([overlap(way[i], way[-1]) for way in ways]),
+                "to the first": mean([overlap(path[i], path[0]) for path in paths]),
+                "to the last": mean([overlap(path[i], path[-1]) for path in paths]),
             }
             for i in steps
         },
-        "examples": [list(way) for way in ways[:5]],
+        "examples": [list(path) for path in paths[:5]],
     }

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lexigraph.abilities.language import LanguageModel
-from lexigraph.abilities.spaces import BLEND_BLUR, SAMPLE_BLUR, SentenceSpace
+from lexigraph.abilities.spaces import BLEND_NOISE, SAMPLE_NOISE, SentenceSpace
 from lexigraph.decoding.degeneration import distinct
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.latent.interpolation import STEPS, fixed_pairs
@@ -75,12 +75,12 @@ def sampled(
     training: Iterable[str] | None = None,
     *,
     count: int = 500,
-    blur: float | None = None,
+    noise: float | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Samples from a mixture, decoded: fluency beside real sentences, variety beside them, and copies."""
     z, _ = mixture.sample(count, seed)
-    texts = written(model, z, blur=model.default_blur(blur, SAMPLE_BLUR))
+    texts = written(model, z, noise=model.default_noise(noise, SAMPLE_NOISE))
     kept = fitting(model, real)
     result: dict[str, Any] = {"variety": {"samples": variety(texts), "real": variety(kept.wanted[:count])}}
     result["empty"] = sum(not text.strip() for text in texts)
@@ -115,23 +115,25 @@ def _letters(text: str) -> str:
 
 def round_trips(
     model: SentenceSpace, texts: Sequence[str], mixture: Mixture | None, *, count: int = 200,
-    blur: float | None = None, seed: int = 0,
+    noise: float | None = None, seed: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """The cosine of vectors with those of the sentences that they are decoded to: real ones, samples and blends."""
     real = vectors(model, fitting(model, texts[:count]))
     result = {"real": round_trip(model, real, 0.0)}
     if mixture is not None:
-        result["samples"] = round_trip(model, mixture.sample(count, seed)[0], model.default_blur(blur, SAMPLE_BLUR))
+        result["samples"] = round_trip(
+            model, mixture.sample(count, seed)[0], model.default_noise(noise, SAMPLE_NOISE)
+        )
     weights = steps_between(STEPS)[1:-1]
     pairs, ends, _ = whole(model, list(fixed_pairs(texts, max(1, count // len(weights)), seed)[0]))
     if pairs:
         between = [blend(two, weights) for two in vectors(model, ends).reshape(len(pairs), 2, -1)]
-        result["blends"] = round_trip(model, np.concatenate(between), model.default_blur(blur, BLEND_BLUR))
+        result["blends"] = round_trip(model, np.concatenate(between), model.default_noise(noise, BLEND_NOISE))
     return result
 
 
-def round_trip(model: SentenceSpace, z: Float[np.ndarray, "n latent"], blur: float | np.ndarray) -> dict[str, Any]:
+def round_trip(model: SentenceSpace, z: Float[np.ndarray, "n latent"], noise: float | np.ndarray) -> dict[str, Any]:
     """Mean cosine of z with the vector of what it is decoded to; sentences that cannot be read again are counted."""
-    kept = fitting(model, written(model, z, blur=blur))
+    kept = fitting(model, written(model, z, noise=noise))
     again = vectors(model, kept)
-    return {"cosine": mean(cosines(z[kept.places], again)), "skipped": kept.skipped}
+    return {"cosine": mean(cosines(z[kept.positions], again)), "skipped": kept.skipped}

@@ -3,7 +3,7 @@
 kl, nll, accuracy    each token predicted from the true ones before it, as in evaluation/reconstruction.py,
                      of a variational model given the mean z, as all the rest is
 exact, bleu          the whole sentence written from its vector alone
-in_place             the share of the sentence's tokens that stand at their place in what was written
+in_position             the share of the sentence's tokens that stand at their position in what was written
 """
 
 from __future__ import annotations
@@ -85,21 +85,21 @@ def reconstruct_domain(model: SentenceSpace, texts: Sequence[str]) -> dict[str, 
 
 
 def damaged(model: SentenceSpace, texts: Sequence[str], seed: int = 0) -> dict[str, Any]:
-    """Exact match and tokens in their place, read from pictures after each kind of damage."""
+    """Exact match and tokens in their position, read from pictures after each kind of damage."""
     kept = fitting(model, texts)
     pictures = model.pictures(vectors(model, kept))
     result: dict[str, Any] = {}
     for how, amount in DAMAGES if len(pictures) else ():
         rough = [degrade(picture, how, amount, seed + number) for number, picture in enumerate(pictures)]
         back = model.read(np.stack(rough))
-        placed, tokens = in_place(model, kept, back)
+        placed, tokens = in_position(model, kept, back)
         name = f"{how} {amount:g}" if amount else how
-        result[name] = {"exact": mean(same(back, kept.wanted)), "in_place": mean(placed, tokens)}
+        result[name] = {"exact": mean(same(back, kept.wanted)), "in_position": mean(placed, tokens)}
     return {"damages": result, **_counts(kept, len(texts))}
 
 
-def in_place(model: SentenceSpace, kept: Kept, back: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Of each sentence, how many tokens stand at their place in what was written, and how many it has."""
+def in_position(model: SentenceSpace, kept: Kept, back: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Of each sentence, how many tokens stand at their position in what was written, and how many it has."""
     rows = model.tokenizer.encode_batch(list(back))
     right = [int((a[: len(b)] == b[: len(a)]).sum()) for a, b in zip(kept.rows, rows, strict=True)]
     return np.array(right, np.float64), np.array([len(row) for row in kept.rows], np.float64)
@@ -118,15 +118,15 @@ def _picture_reader(model: SentenceSpace) -> Callable[[np.ndarray], list[str]]:
 
 
 def _figures(model: SentenceSpace, kept: Kept, back: Sequence[str], chosen: np.ndarray) -> dict[str, Any]:
-    places = np.flatnonzero(chosen).tolist()
-    if not places:
+    positions = np.flatnonzero(chosen).tolist()
+    if not positions:
         return {"exact": mean([])}
-    table = table_of(model, [kept.rows[i] for i in places])
+    table = table_of(model, [kept.rows[i] for i in positions])
     predicted = measured(model.network, table, model.recipe, row_sums, model.device)
     tokens = predicted["tokens"]
     forced = {"kl": predicted["kl"], "nll": predicted["nll"], "accuracy": predicted["right"]}
     return {name: mean(values, tokens) for name, values in forced.items()} | _whole_sentences(
-        [back[i] for i in places], [kept.wanted[i] for i in places]
+        [back[i] for i in positions], [kept.wanted[i] for i in positions]
     )
 
 

@@ -34,7 +34,7 @@ class Kept:
     texts: list[str]  # as given
     wanted: list[str]  # as the model could at best write them
     rows: list[np.ndarray]  # their tokens
-    places: list[int]  # where they stood
+    positions: list[int]  # where they stood
     skipped: dict[str, int]  # reason → how many
     unknown: int  # words outside the vocabulary, which cannot come back
 
@@ -44,13 +44,13 @@ def fitting(model: SentenceSpace, texts: Sequence[str]) -> Kept:
     rows, unknown = model.rows(texts) if texts else ([], 0)
     longest = model.network.traits.context - 1
     reasons = ["empty" if not len(row) else "too_long" if len(row) > longest else "" for row in rows]
-    places = [place for place, reason in enumerate(reasons) if not reason]
-    kept = [rows[place] for place in places]
+    positions = [position for position, reason in enumerate(reasons) if not reason]
+    kept = [rows[position] for position in positions]
     return Kept(
-        [texts[place] for place in places],
+        [texts[position] for position in positions],
         model.tokenizer.decode_batch(kept),
         kept,
-        places,
+        positions,
         {reason: reasons.count(reason) for reason in ("too_long", "empty")},
         unknown,
     )
@@ -60,20 +60,20 @@ def whole(model: SentenceSpace, tuples: Sequence[tuple[str, ...]]) -> tuple[list
     """The tuples whose texts all fit, their texts one after the other, and how many tuples were left out."""
     count = len(tuples[0]) if tuples else 1
     fit = fitting(model, [text for each in tuples for text in each])
-    held = Counter(place // count for place in fit.places)
+    held = Counter(position // count for position in fit.positions)
     kept = [each for number, each in enumerate(tuples) if held[number] == count]
     return kept, fitting(model, [text for each in kept for text in each]), len(tuples) - len(kept)
 
 
 def vectors(
-    model: SentenceSpace, kept: Kept, *, lossless: bool = False, sized: bool = False
+    model: SentenceSpace, kept: Kept, *, lossless: bool = False, unnormalised: bool = False
 ) -> Float[np.ndarray, "n latent"]:
     """The vectors of texts that fit."""
     if not kept.texts:
         return np.zeros((0, model.network.latent), np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.encode(kept.texts, lossless=lossless, sized=sized)
+        return model.encode(kept.texts, lossless=lossless, unnormalised=unnormalised)
 
 
 def written(model: SentenceSpace, z: Float[np.ndarray, "n latent"], **search: Any) -> list[str]:
@@ -140,7 +140,7 @@ def spread(items: Sequence[Item], count: int) -> list[Item]:
     """
     if len(items) <= count:
         return list(items)
-    return [items[int(place)] for place in np.linspace(0, len(items) - 1, count).round()]
+    return [items[int(position)] for position in np.linspace(0, len(items) - 1, count).round()]
 
 
 # ---- files and spelling ----

@@ -22,7 +22,7 @@ import torch
 
 from lexigraph import __version__
 from lexigraph.abilities.language import LanguageModel
-from lexigraph.abilities.spaces import BLEND_BLUR, SAMPLE_BLUR, SentenceSpace
+from lexigraph.abilities.spaces import BLEND_NOISE, SAMPLE_NOISE, SentenceSpace
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.latent import judge as judges
@@ -92,7 +92,7 @@ def run(
     quick: bool = False,
     sizes: Sizes | None = None,
     parts: Sequence[str] = PARTS,
-    blur: float | None = None,
+    noise: float | None = None,
     seed: int = 0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def run(
     judge: a language model that was trained on other text, for fluency.
     edits: a folder of sentence pairs (sentence-edits, styleptb); similarity: one with sts-b and sick.
     quick: smaller samples, about a quarter of an hour on two cores; `sizes` says each one.
-    blur: of everything decoded from a sum or a sample; None: the model's own default.
+    noise: of everything decoded from a sum or a sample; None: the model's own default.
     """
     model, judge = check(model, judge, parts)
     amounts = sizes or (QUICK if quick else Sizes())
@@ -113,11 +113,13 @@ def run(
         raise LexigraphError("There are no test sentences: give a file with one sentence a line.")
     joined = [f"{a} {b}" for a, b in zip(texts[::2], texts[1::2], strict=False)]  # longer texts
     form = spaced(texts)
-    shared: dict[str, Any] = {"blur": blur, "seed": seed}
+    shared: dict[str, Any] = {"noise": noise, "seed": seed}
     mixture, results = Lazy(model, texts[: amounts.vectors], seed), {}
 
     def families() -> dict[str, Any]:
-        return file_arithmetic(model, edit_families(_given(edits, "folder of edits")), amounts.file_pairs, blur=blur)
+        return file_arithmetic(
+            model, edit_families(_given(edits, "folder of edits")), amounts.file_pairs, noise=noise
+        )
 
     def other_texts() -> dict[str, list[str]]:
         return {name: ordered(found, seed)[: amounts.domain] for name, found in (domains or {}).items()}
@@ -163,7 +165,7 @@ def run(
         except LexigraphError as reason:  # what is measured already is not lost
             results[part] = {"skipped": str(reason)}
         seconds[part] = round(time.perf_counter() - began, 1)
-    results["signature"] = signature(model, judge, texts, amounts, blur, seed, form)
+    results["signature"] = signature(model, judge, texts, amounts, noise, seed, form)
     results["seconds"] = seconds
     return results
 
@@ -186,7 +188,7 @@ def signature(
     judge: LanguageModel | None,
     texts: Sequence[str],
     sizes: Sizes,
-    blur: float | None,
+    noise: float | None,
     seed: int,
     form: bool,
 ) -> dict[str, Any]:
@@ -203,9 +205,9 @@ def signature(
         "test": digest.hexdigest(),
         "test_texts": len(texts),
         "grammar_spelling": "She sang ." if form else "She sang.",
-        "blur_of_sums": model.default_blur(blur),
-        "blur_of_blends": model.default_blur(blur, BLEND_BLUR),
-        "blur_of_samples": model.default_blur(blur, SAMPLE_BLUR),
+        "noise_of_sums": model.default_noise(noise),
+        "noise_of_blends": model.default_noise(noise, BLEND_NOISE),
+        "noise_of_samples": model.default_noise(noise, SAMPLE_NOISE),
         "seed": seed,
         "sizes": asdict(sizes),
         "device": model.device.type,

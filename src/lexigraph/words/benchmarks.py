@@ -8,8 +8,8 @@
     labelled texts    label text
     tagged sentences  CoNLL: a word and its tag a line, a blank line after each sentence
 
->>> from lexigraph.words import gold
->>> gold.similarity_pairs("word-sim/EN-RG-65.txt")[0]     # doctest: +SKIP
+>>> from lexigraph.words import benchmarks
+>>> benchmarks.similarity_pairs("word-sim/EN-RG-65.txt")[0]     # doctest: +SKIP
 ('gem', 'jewel', 3.94)
 """
 
@@ -53,17 +53,17 @@ class OutlierSet(NamedTuple):
 def similarity_pairs(path: str | Path) -> list[tuple[str, str, float]]:
     """Pairs of words, each with how alike people find them."""
     rows = list(_rows(path))
-    places = [0, 1, 2]
+    positions = [0, 1, 2]
     header = [cell.lower().replace(" ", "") for cell in rows[0][1]]
     if {"word1", "word2"} <= set(header):
         score = next((name for name in SCORES if name in header), None)
         if score is None:
             raise _fault(path, rows[0][0], f"no column is called {' or '.join(SCORES)}")
-        places = [header.index(name) for name in ("word1", "word2", score)]
+        positions = [header.index(name) for name in ("word1", "word2", score)]
         rows = rows[1:]
     pairs = []
     for line, row in rows:
-        a, b, score = _pick(path, line, row, places)
+        a, b, score = _pick(path, line, row, positions)
         pairs.append((a, b, _number(path, line, score)))
     return pairs
 
@@ -169,17 +169,17 @@ def _columns(path: str | Path, *names: str, blanks: bool = False) -> Iterator[tu
     for name in names:
         if name not in header:
             raise _fault(path, line, f"there is no column {name!r} among {', '.join(filter(None, header))}")
-    places = [header.index(name) for name in names]
+    positions = [header.index(name) for name in names]
     for line, row in rows:
-        yield line, _pick(path, line, row, places, blanks)
+        yield line, _pick(path, line, row, positions, blanks)
 
 
-def _pick(path: str | Path, line: int, row: list[str], places: list[int], blanks: bool = False) -> list[str]:
-    if len(row) <= max(places):
-        raise _fault(path, line, f"the line has {len(row)} columns where {max(places) + 1} are needed")
-    picked = [row[place] for place in places]
+def _pick(path: str | Path, line: int, row: list[str], positions: list[int], blanks: bool = False) -> list[str]:
+    if len(row) <= max(positions):
+        raise _fault(path, line, f"the line has {len(row)} columns where {max(positions) + 1} are needed")
+    picked = [row[place] for place in positions]
     if not blanks and not all(picked):
-        raise _fault(path, line, f"column {places[picked.index('')] + 1} is empty")
+        raise _fault(path, line, f"column {positions[picked.index('')] + 1} is empty")
     return picked
 
 

@@ -18,14 +18,16 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.objectives.chance import seeds_of_content
 from lexigraph.objectives.next_token import IGNORE
+from lexigraph.objectives.rng import seeds_of_content
 from lexigraph.text.vocabularies import Tokens, role
 
 
-def check_rate(rate: float) -> None:
-    if not 0 < rate < 1:
-        raise UsageError(f"objective.rate = {rate} must be a share of the tokens: more than 0 and less than 1.")
+def check_rate(mask_rate: float) -> None:
+    if not 0 < mask_rate < 1:
+        raise UsageError(
+            f"objective.mask_rate = {mask_rate} must be a share of the tokens: more than 0 and less than 1."
+        )
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,8 @@ def contents(row: np.ndarray, longest: int, frame: Frame) -> Int[np.ndarray, " n
 
 
 def framed(rows: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Sequence[int], frame: Frame) -> dict[str, Tensor]:
-    """Inputs and targets of texts between boundaries, as tensors: `inputs`, `lengths`, and the `places` and `targets`
-    of what is to be guessed. Where there are `cuts`, `segments` too, and a boundary more."""
+    """Inputs and targets of texts between boundaries, as tensors: `inputs`, `lengths`, and the `positions` and
+    `targets` of what is to be guessed. Where there are `cuts`, `segments` too, and a boundary more."""
     lengths = np.array([len(seen) for seen, _ in rows]) + (3 if cuts else 2)
     inputs, wanted = (np.full((len(rows), lengths.max()), fill, np.int64) for fill in (frame.pad, IGNORE))
     segments = np.zeros_like(inputs)
@@ -131,9 +133,9 @@ def framed(rows: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Sequence[int], f
     empty = np.flatnonzero((wanted == IGNORE).all(1))  # hides its end, so that every text counts
     inputs[empty, lengths[empty] - 1], wanted[empty, lengths[empty] - 1] = frame.mask, frame.end
     chosen = wanted != IGNORE
-    places = np.argsort(~chosen, axis=1, kind="stable")[:, : chosen.sum(1).max()]  # the chosen ones first
-    targets = np.take_along_axis(wanted, places, 1)
-    arrays = {"inputs": inputs, "lengths": lengths, "places": places * (targets != IGNORE), "targets": targets}
+    positions = np.argsort(~chosen, axis=1, kind="stable")[:, : chosen.sum(1).max()]  # the chosen ones first
+    targets = np.take_along_axis(wanted, positions, 1)
+    arrays = {"inputs": inputs, "lengths": lengths, "positions": positions * (targets != IGNORE), "targets": targets}
     return {
         name: torch.from_numpy(array) for name, array in (arrays | ({"segments": segments} if cuts else {})).items()
     }

@@ -12,8 +12,8 @@ from lexigraph.errors import UsageError
 from lexigraph.models.picture import Config, Objective, PictureAutoencoder
 from lexigraph.recipe import Train
 from lexigraph.text.batches import Rows
+from lexigraph.training.cuda_graphs import Recorder
 from lexigraph.training.distribution import World
-from lexigraph.training.graphs import Recorder
 from lexigraph.training.loop import Training
 from tests.ids import ids
 
@@ -36,7 +36,7 @@ class Plan:
 def training(device="cpu", **settings):
     torch.manual_seed(0)
     config = Config(layers=1, heads=2, dim=16, side=16, context=12)
-    network = PictureAutoencoder(config, Objective(blur=1.0), ids(40))
+    network = PictureAutoencoder(config, Objective(noise_level=1.0), ids(40))
     train = Train(optimizer="muon", lr=1e-2, warmup=1, precision="fp32", device=device, **settings)
     return Training(network, Plan(), lambda rows, _: {"text": [ROWS[i] for i in rows[""].starts]}, train, 20,
                     World(torch.device(device)))  # fmt: skip

@@ -20,22 +20,22 @@ from numba.core.cgutils import get_or_insert_function
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
-LANES = 16
-VECTOR = ir.VectorType(ir.FloatType(), LANES)
+SIMD_WIDTH = 16
+VECTOR = ir.VectorType(ir.FloatType(), SIMD_WIDTH)
 
 
-class LanesType(types.Type):
+class VectorType(types.Type):
     """Sixteen float32 in a register."""
 
     def __init__(self) -> None:
         super().__init__(name="lanes")
 
 
-lanes = LanesType()
+lanes = VectorType()
 
 
-@register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):
+@register_model(VectorType)
+class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, VECTOR)
 
@@ -99,7 +99,7 @@ def splat(typing, number):
 
     def build(context, builder, signature, values):
         first = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), values[0], ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), SIMD_WIDTH), [0] * SIMD_WIDTH)
         return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)
 
     return lanes(types.float32), build
@@ -132,7 +132,7 @@ def over_root(typing, a, b):
 
     def build(context, builder, signature, values):
         kind = ir.FunctionType(VECTOR, [VECTOR])
-        root = get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f32")
+        root = get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{SIMD_WIDTH}f32")
         return builder.fdiv(values[0], builder.call(root, [values[1]]))
 
     return lanes(lanes, lanes), build
@@ -144,7 +144,7 @@ def total(typing, value):
 
     def build(context, builder, signature, values):
         kind = ir.FunctionType(ir.FloatType(), [ir.FloatType(), VECTOR])
-        function = get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{LANES}f32")
+        function = get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{SIMD_WIDTH}f32")
         return builder.call(function, [ir.Constant(ir.FloatType(), -0.0), values[0]], fastmath=("reassoc",))
 
     return types.float32(lanes), build

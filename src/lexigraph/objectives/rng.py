@@ -1,7 +1,7 @@
-"""Random numbers that belong to an example, not to a batch: a function of the example's seed and a place alone.
+"""Random numbers that belong to an example, not to a batch: a function of the example's seed and a position alone.
 
 A corruption drawn from these is the same on every device, in any batch, on any number of processes, and after a
-resumed run. Each number is a hash of (seed, stream, place): 32-bit words are multiplied and folded, with factors
+resumed run. Each number is a hash of (seed, stream, position): 32-bit words are multiplied and folded, with factors
 below 2^31, so that the 64-bit integers of torch hold every product exactly.
 """
 
@@ -19,9 +19,9 @@ from torch import Tensor
 WORD = 0xFFFFFFFF
 
 
-def seeds_of(places: np.ndarray, epoch: int, seed: int, table: str = "") -> np.ndarray:
+def seeds_of(positions: np.ndarray, epoch: int, seed: int, table: str = "") -> np.ndarray:
     """A seed for each row, from its place in its table, the epoch and the seed of the run."""
-    mixed = np.asarray(places).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = np.asarray(positions).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     with np.errstate(over="ignore"):
         mixed += np.uint64((epoch * 0xBF58476D1CE4E5B9 + seed * 0x94D049BB133111EB) % 2**64)
         mixed += np.uint64(zlib.crc32(table.encode()) << 32)  # 0 for the main table
@@ -41,8 +41,8 @@ def random_of(seed: int | np.integer) -> np.random.Generator:
 
 def uniform(seeds: Int[Tensor, " rows"], count: int, stream: int) -> Float[Tensor, "rows count"]:
     """`count` numbers in (0, 1] for each seed; another `stream` gives other numbers."""
-    places = torch.arange(count, device=seeds.device) * 0x1E3779B1 + stream * 0x05EBCA77
-    h = (seeds[:, None] ^ places) & WORD
+    positions = torch.arange(count, device=seeds.device) * 0x1E3779B1 + stream * 0x05EBCA77
+    h = (seeds[:, None] ^ positions) & WORD
     for shift, factor in ((16, 0x7FEB352D), (15, 0x045D9F3B), (16, 0x27D4EB2F), (15, 1)):
         h = ((h ^ (h >> shift)) * factor) & WORD
     return ((h >> 8).float() + 0.5) / 2**24

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.words import gold, judging, measures
-from lexigraph.words.gold import OutlierSet, Question
+from lexigraph.words import benchmarks, evaluation, measures
+from lexigraph.words.benchmarks import OutlierSet, Question
 from lexigraph.words.subwords import Subwords
 from lexigraph.words.vectors import WordVectors
 
@@ -57,22 +57,25 @@ def write(path, text):
     ],
 )
 def test_pairs_of_words_are_read_in_every_form(name, text, tmp_path):
-    assert gold.similarity_pairs(write(tmp_path / name, text)) == [("old", "new", 1.58), ("hot dog", "food", 9.0)]
+    assert benchmarks.similarity_pairs(write(tmp_path / name, text)) == [
+        ("old", "new", 1.58),
+        ("hot dog", "food", 9.0),
+    ]
 
 
 def test_pairs_may_be_split_by_spaces(tmp_path):
-    assert gold.similarity_pairs(write(tmp_path / "a.txt", "old new 1.58\n")) == [("old", "new", 1.58)]
+    assert benchmarks.similarity_pairs(write(tmp_path / "a.txt", "old new 1.58\n")) == [("old", "new", 1.58)]
 
 
 def test_analogies_are_told_apart_by_their_sections(tmp_path):
     google = write(tmp_path / "q.txt", ": family\nboy girl he she\n: gram8-plural\ncat cats dog dogs\n")
-    assert gold.analogy_questions(google) == [
+    assert benchmarks.analogy_questions(google) == [
         Question("semantic", "family", "boy", "girl", "he", ("she",)),
         Question("syntactic", "gram8-plural", "cat", "cats", "dog", ("dogs",)),
     ]
     rows = "0,JJ_JJR,good,better,rough,rougher\n1,2c,mile  , yard ,hour,seconds\n"
     table = write(tmp_path / "q.csv.gz", ",type,word1,word2,word3,target\n" + rows)
-    assert gold.analogy_questions(table) == [
+    assert benchmarks.analogy_questions(table) == [
         Question("syntactic", "JJ_JJR", "good", "better", "rough", ("rougher",)),
         Question("semantic", "2c", "mile", "yard", "hour", ("seconds",)),
     ]
@@ -82,7 +85,7 @@ def test_every_two_pairs_of_a_bats_file_are_a_question_each_way(tmp_path):
     write(tmp_path / "L2.txt", "cat\tanimal/pet/\r\noak\ttree\r\nrose\tflower/plant\r\n")
     write(tmp_path / "I1.txt", "cat\tcats\ndog\tdogs\n")
     write(tmp_path / "README.md", "no questions here")
-    questions = gold.bats_questions(tmp_path)
+    questions = benchmarks.bats_questions(tmp_path)
     assert questions[:2] == [
         Question("inflection", "I1", "cat", "cats", "dog", ("dogs",)),
         Question("inflection", "I1", "dog", "dogs", "cat", ("cats",)),
@@ -95,29 +98,31 @@ def test_every_two_pairs_of_a_bats_file_are_a_question_each_way(tmp_path):
         ("rose", "flower", "cat", ("animal", "pet")),
         ("rose", "flower", "oak", ("tree",)),
     ]
-    assert len(gold.bats_questions(tmp_path, limit=2)) == 4
+    assert len(benchmarks.bats_questions(tmp_path, limit=2)) == 4
 
 
 def test_categories_skip_rows_without_a_word_and_keep_words_of_two_categories(tmp_path):
     table = write(tmp_path / "a.csv", ",category,word\n0,bird,crane\n1,bird,\n2,tool,crane\n3,tool,crane\n")
-    assert gold.categories(table) == [("crane", "bird"), ("crane", "tool")]
+    assert benchmarks.categories(table) == [("crane", "bird"), ("crane", "tool")]
 
 
 def test_sets_with_outliers_are_lists_in_cells(tmp_path):
     text = """,category,outliers,words\n0,cats,"['dog', ""cat's"", '']","['lion', 'Big_Cat']"\n"""
-    assert gold.outlier_sets(write(tmp_path / "a.csv", text)) == [
+    assert benchmarks.outlier_sets(write(tmp_path / "a.csv", text)) == [
         OutlierSet("cats", ["lion", "Big_Cat"], ["dog", "cat's"])
     ]
 
 
 def test_labelled_and_tagged_texts(tmp_path):
     labelled = write(tmp_path / "trec.txt.gz", "NUM:dist How far ?\n0 \n1 good .\n")
-    assert gold.labelled_texts(labelled) == [("How far ?", "NUM"), ("", "0"), ("good .", "1")]
+    assert benchmarks.labelled_texts(labelled) == [("How far ?", "NUM"), ("", "0"), ("good .", "1")]
     sentences = [(["He", "ran"], ["B-NP", "B-VP"]), (["#"], ["O"])]
     chunks = write(tmp_path / "train.txt.xz", "He PRP B-NP\nran VBD B-VP\n\n# # O\n")
-    assert gold.tagged_sentences(chunks) == sentences
+    assert benchmarks.tagged_sentences(chunks) == sentences
     word = "\t".join(["1", "He", "he", "PRON", "PRP", *"_____"])
-    assert gold.tagged_sentences(write(tmp_path / "a.conllu", f"# text = He\n{word}\n\n")) == [(["He"], ["PRON"])]
+    assert benchmarks.tagged_sentences(write(tmp_path / "a.conllu", f"# text = He\n{word}\n\n")) == [
+        (["He"], ["PRON"])
+    ]
 
 
 SETS_HEADER = ",category,outliers,words\n"
@@ -126,30 +131,40 @@ SETS_HEADER = ",category,outliers,words\n"
 @pytest.mark.parametrize(
     ("read", "name", "text", "sentence"),
     [
-        (gold.similarity_pairs, "a.txt", "a\tb\t1\n\na\tb\n", "a.txt, line 3: the line has 2 columns where 3"),
-        (gold.similarity_pairs, "a.txt", "a\tb\t1\na\tb\tx\n", "a.txt, line 2: 'x' is no score"),
-        (gold.similarity_pairs, "a.txt", "a\tb\tnan\n", "line 1: 'nan' is no score"),
-        (gold.similarity_pairs, "a.txt", "a\t\t1\n", "line 1: column 2 is empty"),
+        (benchmarks.similarity_pairs, "a.txt", "a\tb\t1\n\na\tb\n", "a.txt, line 3: the line has 2 columns where 3"),
+        (benchmarks.similarity_pairs, "a.txt", "a\tb\t1\na\tb\tx\n", "a.txt, line 2: 'x' is no score"),
+        (benchmarks.similarity_pairs, "a.txt", "a\tb\tnan\n", "line 1: 'nan' is no score"),
+        (benchmarks.similarity_pairs, "a.txt", "a\t\t1\n", "line 1: column 2 is empty"),
         (
-            gold.similarity_pairs,
+            benchmarks.similarity_pairs,
             "a.csv",
             "word1,word2,value\na,b,1\n",
             "line 1: no column is called score or similar",
         ),
-        (gold.similarity_pairs, "a.csv", 'word1,word2,score\na,"b"c,1\n', "line 2: it is no row of a .csv file"),
-        (gold.similarity_pairs, "a.txt", " \n", "is empty"),
-        (gold.analogy_questions, "a.txt", ": s\na b c d\na b c\n", "line 3: a question is four words, not 3"),
         (
-            gold.analogy_questions,
+            benchmarks.similarity_pairs,
+            "a.csv",
+            'word1,word2,score\na,"b"c,1\n',
+            "line 2: it is no row of a .csv file",
+        ),
+        (benchmarks.similarity_pairs, "a.txt", " \n", "is empty"),
+        (benchmarks.analogy_questions, "a.txt", ": s\na b c d\na b c\n", "line 3: a question is four words, not 3"),
+        (
+            benchmarks.analogy_questions,
             "a.csv",
             "type,word1,word2,target\n",
             "line 1: there is no column 'word3' among type",
         ),
-        (gold.analogy_questions, "a.csv", "type,word1,word2,word3,target\ns,a,,c,d\n", "line 2: column 3 is empty"),
-        (gold.categories, "a.csv", "category,word\nbird\n", "line 2: the line has 1 columns where 2"),
-        (gold.outlier_sets, "a.csv", SETS_HEADER + "0,c,dog,['cat']\n", "line 2: 'dog' is no list of words"),
-        (gold.outlier_sets, "a.csv", SETS_HEADER + "0,c,[1],['cat']\n", r"line 2: '\[1\]' is no list of words"),
-        (gold.tagged_sentences, "a.txt", "He PRP B-NP\nran VBD\n", "a.txt as .conll, line 2: .* column 2"),
+        (
+            benchmarks.analogy_questions,
+            "a.csv",
+            "type,word1,word2,word3,target\ns,a,,c,d\n",
+            "line 2: column 3 is empty",
+        ),
+        (benchmarks.categories, "a.csv", "category,word\nbird\n", "line 2: the line has 1 columns where 2"),
+        (benchmarks.outlier_sets, "a.csv", SETS_HEADER + "0,c,dog,['cat']\n", "line 2: 'dog' is no list of words"),
+        (benchmarks.outlier_sets, "a.csv", SETS_HEADER + "0,c,[1],['cat']\n", r"line 2: '\[1\]' is no list of words"),
+        (benchmarks.tagged_sentences, "a.txt", "He PRP B-NP\nran VBD\n", "a.txt as .conll, line 2: .* column 2"),
     ],
 )
 def test_a_bad_line_is_named(read, name, text, sentence, tmp_path):
@@ -159,10 +174,10 @@ def test_a_bad_line_is_named(read, name, text, sentence, tmp_path):
 
 def test_bad_bats_files_are_named(tmp_path):
     with pytest.raises(LexigraphError, match="holds no BATS files"):
-        gold.bats_questions(tmp_path)
+        benchmarks.bats_questions(tmp_path)
     write(tmp_path / "E1.txt", "rome\titaly\nparis\t/\n")
     with pytest.raises(LexigraphError, match=r"E1.txt, line 2: there is no answer"):
-        gold.bats_questions(tmp_path)
+        benchmarks.bats_questions(tmp_path)
 
 
 # ---- similarity ----
@@ -267,7 +282,7 @@ def test_similarity_and_analogies_are_those_of_gensim(restrict, tmp_path):
     lines = ["\t".join([*random.choice(words, 2), f"{random.normal():.2f}"]) for _ in range(200)]
     file = write(tmp_path / "pairs.txt", "\n".join(lines) + "\n")
     _, spearman, unknown = peer.evaluate_word_pairs(file)
-    figure = measures.similarity(wv, gold.similarity_pairs(file))
+    figure = measures.similarity(wv, benchmarks.similarity_pairs(file))
     assert figure["value"] == pytest.approx(spearman.statistic, abs=1e-9)
     assert 1 - figure["coverage"] == pytest.approx(unknown / 100)
 
@@ -280,7 +295,7 @@ def test_similarity_and_analogies_are_those_of_gensim(restrict, tmp_path):
             lines.append(f"{a} {b} {c} {answer.upper()}")
     file = write(tmp_path / "questions.txt", "\n".join(lines) + "\n")
     _, sections = peer.evaluate_word_analogies(str(file), restrict_vocab=restrict)
-    found = measures.analogies(wv, gold.analogy_questions(file), restrict=restrict)
+    found = measures.analogies(wv, benchmarks.analogy_questions(file), restrict=restrict)
     for kind, section in zip(("semantic", "syntactic"), sections[:2], strict=True):
         right, wrong = len(section["correct"]), len(section["incorrect"])
         assert right > 0
@@ -391,7 +406,7 @@ def folder(tmp_path):
 
 def test_everything_in_a_folder_is_judged_and_tabulated(folder):
     told = []
-    results = judging.evaluate(ROYAL, folder, tell=told.append)
+    results = evaluation.evaluate(ROYAL, folder, tell=told.append)
     assert json.loads(json.dumps(results)) == results
     values = {(name, what): one["value"] for name, found in results["figures"].items() for what, one in found.items()}
     methods = ("additive", "multiplicative")
@@ -416,26 +431,28 @@ def test_everything_in_a_folder_is_judged_and_tabulated(folder):
     signature = results["signature"]
     assert (signature["dim"], signature["words"], signature["restrict"]) == (4, 8, 30_000)
     assert {"methods", "quick", "lexigraph", "numpy", "scipy", "scikit-learn"} <= signature.keys()
-    columns, rows = judging.table(results)
+    columns, rows = evaluation.table(results)
     assert columns == ("name", "what", "figure", "interval", "coverage", "n")
     assert rows[0] == ("pairs", "Spearman", "0.866", "", "75%", "3")
     assert len(rows) == len(values) + 1
-    assert ("bats", "inflection, additive: I1", "1.000", "", "100%", "2") in judging.table(results, sections=True)[1]
+    assert ("bats", "inflection, additive: I1", "1.000", "", "100%", "2") in evaluation.table(results, sections=True)[
+        1
+    ]
 
 
 def test_a_folder_may_be_one_of_the_sets_and_parts_may_be_chosen(folder):
-    assert set(judging.evaluate(ROYAL, folder / "bats")["figures"]) == {"bats"}
-    found = judging.evaluate(ROYAL, folder / "word-vectors-eval", parts=["similarity", "outliers"])
+    assert set(evaluation.evaluate(ROYAL, folder / "bats")["figures"]) == {"bats"}
+    found = evaluation.evaluate(ROYAL, folder / "word-vectors-eval", parts=["similarity", "outliers"])
     assert set(found["figures"]) == {"pairs", "8"}
     with pytest.raises(UsageError, match=r"no part speed\. Choose from: similarity, analogies"):
-        judging.evaluate(ROYAL, folder, parts=["speed"])
+        evaluation.evaluate(ROYAL, folder, parts=["speed"])
     with pytest.raises(LexigraphError, match=r"holds nothing to judge by.*word-vectors-eval, bats"):
-        judging.evaluate(ROYAL, folder / "trec" / "nothing")
+        evaluation.evaluate(ROYAL, folder / "trec" / "nothing")
 
 
 def test_a_quick_evaluation_takes_a_part_of_each_set(folder, monkeypatch):
-    monkeypatch.setattr(judging, "QUICK", 1)
-    found = judging.evaluate(ROYAL, folder, parts=["analogies"], methods=["additive"], quick=True)
+    monkeypatch.setattr(evaluation, "QUICK", 1)
+    found = evaluation.evaluate(ROYAL, folder, parts=["analogies"], methods=["additive"], quick=True)
     assert [figure["n"] for figure in found["figures"]["bats"].values()] == [1]
     assert found["signature"]["quick"] is True
 
@@ -450,14 +467,14 @@ def test_a_curve_has_a_row_for_each_value(folder, monkeypatch, tmp_path):
         return WordVectors(ROYAL.words, np.ascontiguousarray(ROYAL.vectors[:, :dim]))
 
     monkeypatch.setattr(WordVectors, "train", classmethod(train))
-    rows = list(judging.curve(text, {"method": "glove"}, "dim", [4, 1], folder))
+    rows = list(evaluation.curve(text, {"method": "glove"}, "dim", [4, 1], folder))
     assert [(row["dim"], row["words"]) for row in rows] == [(4, 8), (1, 8)]
-    sizes = list(judging.curve(text, {"dim": 4}, "megabytes", [0.5, 2], folder))
+    sizes = list(evaluation.curve(text, {"dim": 4}, "megabytes", [0.5, 2], folder))
     assert [row["megabytes"] for row in sizes] == [0.5, 2]
     assert read == [("glove", 2_000_000)] * 2 + [("skipgram", 500_000), ("skipgram", 2_000_000)]
     with pytest.raises(UsageError, match="3 are not to be had"):
-        list(judging.curve(text, {"dim": 4}, "megabytes", [3], folder))
+        list(evaluation.curve(text, {"dim": 4}, "megabytes", [3], folder))
     assert rows[0]["similarity"] == pytest.approx(np.sqrt(3) / 2)
     assert rows[0]["analogies"] == pytest.approx(4 / 5)  # all but the wrong one of the five
     strangers = WordVectors(["a", "b", "c", "d"], np.eye(4, dtype=np.float32))
-    assert np.isnan(judging.averages(strangers, folder)).all()
+    assert np.isnan(evaluation.averages(strangers, folder)).all()

@@ -16,7 +16,7 @@ from typing import Any
 
 from lexigraph import __version__
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.words import gold, measures
+from lexigraph.words import benchmarks, measures
 from lexigraph.words.measures import RESTRICT, Figure, some
 from lexigraph.words.vectors import WordVectors
 
@@ -97,7 +97,7 @@ def curve(
     settings: Mapping[str, Any],
     key: str,
     values: Iterable[Any],
-    gold_folder: str | Path,
+    benchmark_folder: str | Path,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Iterator[dict[str, Any]]:
     """Train vectors for each value of one setting, and average how good they are; a row each.
@@ -114,7 +114,7 @@ def curve(
                 wv = WordVectors.train(text, **settings)
             else:
                 wv = WordVectors.train(file, **{**settings, key: value})
-        similarity, analogies = averages(wv, gold_folder)
+        similarity, analogies = averages(wv, benchmark_folder)
         yield {key: value, "words": len(wv), "similarity": similarity, "analogies": analogies}
 
 
@@ -149,22 +149,24 @@ def _judged(
     """One set: what was judged → figure."""
     limit = QUICK if quick else None
     if part == "similarity":
-        return {"Spearman": measures.similarity(wv, gold.similarity_pairs(path))}
+        return {"Spearman": measures.similarity(wv, benchmarks.similarity_pairs(path))}
     if part == "categorisation":
-        return {"purity": measures.categorisation(wv, gold.categories(path))}
+        return {"purity": measures.categorisation(wv, benchmarks.categories(path))}
     if part == "outliers":
-        return measures.outliers(wv, gold.outlier_sets(path))
+        return measures.outliers(wv, benchmarks.outlier_sets(path))
     if part == "analogies":
-        questions = gold.bats_questions(path) if path.is_dir() else gold.analogy_questions(path)
+        questions = benchmarks.bats_questions(path) if path.is_dir() else benchmarks.analogy_questions(path)
         questions = some(questions, limit)
         found = {method: measures.analogies(wv, questions, method, restrict) for method in methods}
         return {f"{kind}, {method}": figure for method in methods for kind, figure in found[method].items()}
     test = path.with_name(path.name.replace("train", "test"))
     if part == "tagging":
-        return measures.tagging(wv, gold.tagged_sentences(path), gold.tagged_sentences(test), limit or TAGGED)
-    texts = gold.labelled_texts(path)
+        return measures.tagging(
+            wv, benchmarks.tagged_sentences(path), benchmarks.tagged_sentences(test), limit or TAGGED
+        )
+    texts = benchmarks.labelled_texts(path)
     if test != path:
-        return measures.classification(wv, texts, gold.labelled_texts(test), limit)
+        return measures.classification(wv, texts, benchmarks.labelled_texts(test), limit)
     texts = some(texts, len(texts))
     cut = len(texts) // 5  # these sets have no test part: a fifth, drawn at random, becomes one
     return measures.classification(wv, texts[cut:], texts[:cut], limit)
