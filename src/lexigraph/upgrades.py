@@ -93,7 +93,7 @@ def tensor_name(name: str, version: int) -> str:
 
 
 def first_name(name: str) -> str:
-    """The name that a tensor had or would have had in format 1: fingerprints outlive names, and pictures with them."""
+    """The name that a tensor had or would have in format 1: fingerprints outlive names, and pictures with them."""
     was = {now: old for old, now in TENSORS.items()}
     return re.sub(r"\w+", lambda part: was.get(part[0], part[0]), name)
 

@@ -72,7 +72,7 @@ class Objective:
 
 
 class ELECTRA(Detector):
-    """The network; `network(ids)` gives the discriminator's logits, one a position (a lone generator's: of tokens)."""
+    """The network; `network(ids)` gives the discriminator's logits at all positions (a lone generator's)."""
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()

@@ -81,7 +81,7 @@ class NPLM(LanguageNetwork):
         return self.embedding.weight if self.table is None else self.table
 
     def windows(self, ids: Int[Tensor, "B T"], before: Int[Tensor, "B _"] | None = None) -> Int[Tensor, "B T c"]:
-        """The c words up to every position, the latest first; `before`: c - 1 words that come before the first one."""
+        """The c words up to every position, latest first; `before`: c - 1 words that come before the first one."""
         c = self.config.context
         if before is None:
             before = ids[:, :1].expand(-1, c - 1)
