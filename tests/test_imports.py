@@ -25,6 +25,7 @@ ORDER = (  # a module may import only from its own group and those before it
     {"abilities"},
     {"evaluation", "views", "exchange"},
     {"training"},
+    {"starting"},
     {"preparation"},
     {"api"},
     {"comparison"},

@@ -23,6 +23,7 @@ from lexigraph.nn.network import Network, columns_of
 from lexigraph.preparation import START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
 from lexigraph.run import FORMAT, Run, remove
+from lexigraph.starting import Start, start_from
 from lexigraph.text import corpus
 from lexigraph.text.columns import MAIN
 from lexigraph.text.planning import training_plan
@@ -59,7 +60,8 @@ def train(
     """Raw text in, model out: trains a recipe on a file and leaves a complete run folder.
 
     recipe: a name from `lexigraph recipes`, or a .toml file.
-    start: a finished run to fine-tune: its tokenizer, model and weights are taken over.
+    start: what to start from (starting.py): a finished run of the same system, whose tokenizer, model and weights are
+        taken over; one of another system, which becomes a part; or a file of word vectors.
     set: recipe keys to change, as {"train.steps": 500}.
     resume: go on with the run in `out` from its last checkpoint.
     """
@@ -70,7 +72,7 @@ def train(
         raise LexigraphError(f"There is no run in {folder} to resume.")
     if recipe is None:  # as it was started, but for `changes`, which are then refused by name
         recipe, start, tiny = resumable(Run.open(folder)).path / "recipe.toml", None, False
-    asked = _asked(recipe, data, valid, test, start, set, tiny)
+    asked, begin = _asked(recipe, data, valid, test, start, set, tiny)
     device = asked.train.device
     with join(device) as world:
         reporter = Reporter(0, quiet=quiet or not world.first)
@@ -85,7 +87,7 @@ def train(
                 return load(folder, device)
         else:
             if world.first:
-                network = prepared(folder, asked, start, reporter)
+                network = prepared(folder, asked, begin, reporter)
             world.barrier()
             run = Run.open(folder)
         return _train(run, world, reporter, network)
@@ -108,7 +110,7 @@ def prepare(
     `train(out=…, resume=True)` then trains it, on this machine or on another that has no text and no time to read it.
     """
     folder = _folder(out)
-    prepared(folder, _asked(recipe, data, valid, test, start, set, tiny), start, Reporter(0, quiet=quiet))
+    prepared(folder, *_asked(recipe, data, valid, test, start, set, tiny), Reporter(0, quiet=quiet))
     return folder
 
 
@@ -129,26 +131,15 @@ def _asked(
     start: str | Path | None,
     set: Mapping[str, Any] | None,
     tiny: bool,
-) -> Recipe:
-    """The recipe with all that was asked for."""
+) -> tuple[Recipe, Start | None]:
+    """The recipe with all that was asked for, and what it starts from."""
     files = {"data.train": data, "data.valid": valid, "data.test": test}
     changes = {key: str(file) for key, file in files.items() if file is not None} | dict(set or {})
     asked = recipes.read(recipe, changes, tiny=tiny)
-    return asked if start is None else _inherit(asked, start, changes)
-
-
-def _inherit(recipe: Recipe, start: str | Path, changes: Mapping[str, Any]) -> Recipe:
-    """Fine-tuning keeps the tokenizer and the model that it starts from, but for model keys changed by name."""
-    old = Run.open(start).recipe()
-    if old.system != recipe.system:
-        raise UsageError(f"{start} is a {old.system} model and cannot be the start of a {recipe.system} one.")
-    if fixed := [key for key in changes if key.startswith("tokenizer.")]:
-        raise UsageError(
-            f"The tokenizer of {start} is taken over and cannot be changed: leave out {', '.join(fixed)}."
-        )
-    named = [key.removeprefix("model.") for key in changes if key.startswith("model.")]
-    model = dataclasses.replace(old.model, **{key: getattr(recipe.model, key) for key in named})
-    return dataclasses.replace(recipe, model=model, tokenizer=old.tokenizer)
+    if start is None:
+        return asked, None
+    begin = start_from(start, asked)
+    return begin.recipe(asked, changes), begin
 
 
 def _refuse_changes(run: Run, asked: Recipe) -> None:

@@ -5,7 +5,6 @@ A run folder appears only when all of that is done, and whole.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from lexigraph.nn.network import Network, build, columns_of
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
 from lexigraph.run import FORMAT, Run, replacing
+from lexigraph.starting import Start
 from lexigraph.text import corpus
 from lexigraph.text.batches import first_rows
 from lexigraph.text.columns import MAIN, tables_of
@@ -32,14 +32,14 @@ from lexigraph.training.loop import seed_everything
 from lexigraph.training.progress import Reporter
 from lexigraph.training.resident import fetcher
 from lexigraph.training.schedules import optimizer
-from lexigraph.weights import load_run
+from lexigraph.weights import write_tensors
 
 TABLES = "tables"  # the folder of the encoded text, until the run is finished
 UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text or, of pairs, its targets: the baseline
 START = "start.safetensors"  # the weights that fine-tuning starts from
 
 
-def prepared(folder: Path, recipe: Recipe, start: str | Path | None, reporter: Reporter) -> Network:
+def prepared(folder: Path, recipe: Recipe, start: Start | None, reporter: Reporter) -> Network:
     """Everything before step 0, in a folder that appears only when it is complete; and the network, as it is born."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "holds a run already" if (folder / "config.json").exists() else "exists and is not empty"
@@ -47,17 +47,19 @@ def prepared(folder: Path, recipe: Recipe, start: str | Path | None, reporter: R
     with _parents(folder), replacing(folder) as temporary:
         temporary.mkdir()
         run = Run(temporary)
-        known = None if start is None else Vocabularies.load(Run.open(start), columns_of(recipe))
+        known = None if start is None else start.vocabularies(recipe)
         vocabularies = _write_tables(recipe, known, temporary, reporter)
         tables = tables_in(temporary, recipe)
         np.save(temporary / UNIGRAMS, task_of(recipe).frequencies(tables["train"][MAIN]))
         network = born(recipe, vocabularies)
         if start is not None:
-            load_run(network, Run.open(start))
-            shutil.copy(Run.open(start).path / "model.safetensors", temporary / START)
+            if said := start.fill(network, vocabularies):
+                reporter.say(said)
+            write_tensors(network.state_dict(), temporary / START)
         _rehearse(network, tables, recipe, reporter)
         run.write("recipe.toml", recipe.toml())
-        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": str(start or "")}
+        origin = "" if start is None else str(start.path)
+        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": origin}
         run.write("config.json", config | {"abilities": list(system(recipe.system).abilities)})
     return network
 

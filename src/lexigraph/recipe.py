@@ -132,6 +132,15 @@ class Expected:
     data: str = ""
 
 
+@dataclass(frozen=True)
+class Part:
+    """Another system inside a network: a section [parts.NAME], which also holds the keys of its model."""
+
+    system: str
+    vocabulary: str  # whose tokens it reads
+    model: Any
+
+
 SECTIONS: dict[str, type] = {"data": Data, "tokenizer": Tokenizer, "train": Train, "eval": Eval}
 SYSTEM_SECTIONS = {
     "model": "Config",
@@ -153,6 +162,7 @@ class Recipe:
     eval: Eval
     expected: Expected = field(default_factory=Expected)
     tables: dict[str, Data] = field(default_factory=dict)  # further ones, by name: [data.NAME]
+    parts: dict[str, Part] = field(default_factory=dict)  # other systems inside the network, by name: [parts.NAME]
 
     def flat(self) -> dict[str, Any]:
         """`{"train.steps": 500, …}`: every key with its value."""
@@ -163,6 +173,8 @@ class Recipe:
             for name, part in parts.items()
             for key in dataclasses.fields(part)
         }
+        for name, part in self.parts.items():
+            values |= {f"parts.{name}.{key}": value for key, value in _keys_of(part).items()}
         return {"system": self.system} | values
 
     def toml(self) -> str:
@@ -173,7 +185,15 @@ class Recipe:
         for name, part in parts.items():
             lines += ["", f"[{name}]"]
             lines += [f"{key.name} = {_toml(getattr(part, key.name))}" for key in dataclasses.fields(part)]
+        for name, part in self.parts.items():
+            lines += ["", f"[parts.{name}]", *(f"{key} = {_toml(value)}" for key, value in _keys_of(part).items())]
         return "\n".join(lines) + "\n"
+
+
+def _keys_of(part: Part) -> dict[str, Any]:
+    """All that a section [parts.NAME] says."""
+    model = {key.name: getattr(part.model, key.name) for key in dataclasses.fields(part.model)}
+    return {"system": part.system, "vocabulary": part.vocabulary, **model}
 
 
 @dataclass(frozen=True)
@@ -258,6 +278,8 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
     kinds["expected"] = Expected
     tables, further = _further_tables(tables)
     kinds |= dict.fromkeys(further, Data)
+    tables, changes, named = _parts(origin, tables, changes)
+    kinds |= {f"parts.{part}": system(given["system"]).module().Config for part, given in named.items()}
     for key in tables:
         if key not in kinds and key not in ("system", "about"):
             raise UsageError(f"{origin.where(key, '')}: unknown section [{key}]{nearest(key, kinds)}")
@@ -275,7 +297,8 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
     for part, values in parts.items():
         _check_ranges(origin, part, values, changes)
     more = {part.removeprefix("data."): parts.pop(part) for part in further}
-    recipe = Recipe(system=name, about=str(tables.get("about", "")), tables=more, **parts)
+    inside = {part: Part(model=parts.pop(f"parts.{part}"), **given) for part, given in named.items()}
+    recipe = Recipe(system=name, about=str(tables.get("about", "")), tables=more, parts=inside, **parts)
     if recipe.tokenizer.separate:
         _check_separate(
             recipe, "" if "tokenizer.separate" in changes else f"{origin.where('tokenizer', 'separate')}: "
@@ -290,6 +313,28 @@ def _further_tables(tables: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     flat = {f"data.{name}": data[name] for name in named}
     own = {key: value for key, value in data.items() if key not in named}
     return (tables | {"data": own} | flat) if named else tables, list(flat)
+
+
+def _parts(
+    origin: Source, tables: dict[str, Any], changes: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, dict[str, str]]]:
+    """The sections of a recipe with each [parts.NAME] as one of its own, the changes without those that say what a
+    part is, and what that is: its system and vocabulary."""
+    given = tables.get("parts", {})
+    tables = {name: table for name, table in tables.items() if name != "parts"}
+    named = dict.fromkeys([*given, *(key.split(".")[1] for key in changes if key.startswith("parts."))])
+    facts: dict[str, dict[str, str]] = {}
+    for name in named:
+        table = {"vocabulary": "text", **given.get(name, {})}
+        own = {key: changes.get(f"parts.{name}.{key}", table.pop(key, None)) for key in ("system", "vocabulary")}
+        if not isinstance(own["system"], str):
+            where = f"{origin.where(f'parts.{name}', '')}: " if name in given else ""
+            raise UsageError(
+                f'{where}parts.{name} does not say which system it is: add parts.{name}.system = "bert".'
+            )
+        facts[name], tables[f"parts.{name}"] = {key: str(value) for key, value in own.items()}, table
+    said = {f"parts.{name}.{key}" for name, own in facts.items() for key in own}
+    return tables, {key: value for key, value in changes.items() if key not in said}, facts
 
 
 def _check_ranges(origin: Source, part: str, values: Any, changes: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Tensors from and to safetensors: whole, by name and shape; in full or in 8 bits.
+"""Tensors from and to safetensors: whole or by part, by name and shape; in full or in 8 bits.
 
 load_run(network, run)
 """
@@ -29,6 +29,12 @@ ShardLike = Callable[[Tensor, Tensor], Tensor]  # cuts a tensor as another one i
 def load_run(network: nn.Module, run: Run) -> None:
     """The weights of a run."""
     _fill(network, run_weights(run), run.path / MODEL)
+
+
+def load_part(part: nn.Module, run: Run) -> None:
+    """The weights of a run for a part of another network, which goes without the heads of the whole."""
+    weights, own = run_weights(run), part.state_dict()
+    _fill(part, {name: value for name, value in weights.items() if name in own}, run.path / MODEL)
 
 
 def run_weights(run: Run) -> dict[str, Tensor]:

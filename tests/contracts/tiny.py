@@ -31,6 +31,16 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
+    "tagger-bert": (
+        "tagger",
+        {
+            "parts.reader.system": "bert",
+            "parts.reader.dim": 16,
+            "parts.reader.layers": 1,
+            "parts.reader.dropout": 0.0,
+            "tokenizer.special": ["<mask>"],
+        },
+    ),
 }
 SHORTEST = 8  # tokens of an example
 

@@ -115,8 +115,8 @@ class Encoder(MaskFilling, Vectors):
             )
         if pooling not in (None, "mean", "cls"):
             raise UsageError(f"There is no pooling {pooling!r}: choose mean or cls.")
-        config, frame, rows = self.network.config, self.network.frame, self._sentences(texts)
-        z = np.zeros((len(rows), config.dim), np.float32)
+        frame, rows = self.network.frame, self._sentences(texts)
+        z = np.zeros((len(rows), self.network.width), np.float32)
         order = np.argsort([len(row) for row in rows], kind="stable")  # like lengths together
         for first in range(0, len(rows), BATCH_SIZE):
             chosen = order[first : first + BATCH_SIZE]

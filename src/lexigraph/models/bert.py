@@ -36,7 +36,7 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.bidirectional import Embedding, Encoder, MaskedHead, at, initialise
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.network import Examples, MaskFiller, Outputs, Seeds, ragged
+from lexigraph.nn.network import Examples, MaskFiller, Outputs, Seeds, States, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import masking
 from lexigraph.objectives.masked import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
@@ -85,7 +85,7 @@ class BERT(MaskFiller):
             raise UsageError("objective.next_sentence needs model.pooler = true and two model.segments.")
         inner = config.inner or 4 * config.dim
         shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, config.norm, eps=config.eps)
-        self.config, self.objective, self.vocabulary = config, objective, vocabulary
+        self.config, self.objective, self.vocabulary, self.width = config, objective, vocabulary, config.dim
         self.frame, self.words = Frame.of(tokens), Words.of(tokens)
         self.context = config.context - 2 - objective.next_sentence  # tokens of a text, without boundaries
         if self.context < 1:
@@ -97,6 +97,7 @@ class BERT(MaskFiller):
         )
         self.encoder = Encoder(shape, config.layers, config.dim)
         self.head = MaskedHead(config.dim, config.dim, vocabulary, config.activation, config.eps)
+        self.heads = ("head", "pool", "order") if config.pooler else ("head",)
         if config.pooler:
             self.pool, self.order = nn.Linear(config.dim, config.dim), OutputTable(config.dim, 2)
             for parameter in (*self.pool.parameters(), *self.order.parameters()):
@@ -134,6 +135,9 @@ class BERT(MaskFiller):
     ) -> Float[Tensor, "B T d"]:
         """The last layer's output."""
         return self.encoder(self.embedding(ids, segments), lengths)
+
+    def states(self, batch: Batch) -> States:
+        return States(self.encoder.states(self.embedding(batch["inputs"]), batch["lengths"]), batch["lengths"])
 
     def pooled(self, hidden: Float[Tensor, "B T d"]) -> Float[Tensor, "B d"]:
         """What the first position says of the whole."""

@@ -32,7 +32,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.bidirectional import Embedding, Encoder, MaskedHead, at, initialise
 from lexigraph.nn.feedforward import ACTIVATIONS, Activation
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.network import Detector, Examples, Outputs, Seeds, ragged
+from lexigraph.nn.network import Detector, Examples, Outputs, Seeds, States, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import masking, rng
 from lexigraph.objectives.masked import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
@@ -97,6 +97,9 @@ class ELECTRA(Detector):
         if config.part != "generator":
             self.discriminator = Encoder(_shape(config, 1.0), config.layers, config.embedding)
             self.dense, self.replaced = nn.Linear(config.dim, config.dim), OutputTable(config.dim, 1)
+        self.width = generator_shape(config).dim if config.part == "generator" else config.dim
+        all_heads = {"generator": ("head",), "discriminator": ("dense", "replaced")}
+        self.heads = all_heads.get(config.part, ("generator", "head", "dense", "replaced"))
         self.special = max(self.frame.first_word, self.words.first)  # ids below are no words
         self.apply(initialise)
 
@@ -125,6 +128,10 @@ class ELECTRA(Detector):
         if self.config.part == "generator":
             return self._guess(ids, lengths, segments)
         return self.discriminator(self.embedding(ids, segments), lengths)
+
+    def states(self, batch: Batch) -> States:
+        encoder = self.generator if self.config.part == "generator" else self.discriminator
+        return States(encoder.states(self.embedding(batch["inputs"]), batch["lengths"]), batch["lengths"])
 
     def _judge(self, hidden: Float[Tensor, "B T d"]) -> Float[Tensor, "B T"]:
         bent = ACTIVATIONS[self.config.activation](self.dense(hidden))

@@ -25,9 +25,10 @@ from torch.nn import functional as F
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
 from lexigraph.nn.cache import CachedState, KeyValue, KeyValueCache
+from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import OutputTable, linear
-from lexigraph.nn.network import LanguageNetwork
+from lexigraph.nn.network import LanguageNetwork, States
 from lexigraph.nn.positions import rotary, sinusoidal
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
@@ -75,8 +76,9 @@ class GPT(LanguageNetwork):
                 f"Rotary positions turn pairs: model.dim / model.heads = {config.dim // config.heads} is odd."
             )
         self.config, self.objective, self.pad, self.context = config, objective, tokens.pad, config.context
+        self.width = config.dim
         self.traits = Traits(context=config.context, causal="text")
-        self.embedding = nn.Embedding(len(tokens), config.dim)
+        self.embedding = TokenTable(len(tokens), config.dim)
         if config.positions == "learned":
             self.positions = nn.Embedding(config.context, config.dim)
         elif config.positions == "sinusoidal":
@@ -87,6 +89,7 @@ class GPT(LanguageNetwork):
         self.blocks = nn.ModuleList(Layer(shape) for _ in range(config.layers))
         self.norm = shape.make_norm() if config.norm == "pre" else nn.Identity()
         self.output = None if config.tied else OutputTable(config.dim, len(tokens), bias=False)
+        self.heads = () if config.tied else ("output",)
         self.apply(self._initialise)
 
     def _initialise(self, module: nn.Module) -> None:
@@ -116,6 +119,12 @@ class GPT(LanguageNetwork):
             raise LexigraphError(f"{ids.shape[1]} tokens are more than the model's context of {self.context}.")
         return self.norm(self._through(ids, torch.arange(ids.shape[1], device=ids.device)[None], causal=True))
 
+    def states(self, batch: Batch) -> States:
+        layers: list[Tensor] = []
+        positions = torch.arange(batch["inputs"].shape[1], device=batch["inputs"].device)[None]
+        x = self._through(batch["inputs"], positions, states=layers, causal=True)
+        return States([*layers, self.norm(x)], batch["lengths"])
+
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         terms = next_token_terms(
             self.hidden(batch["inputs"]),
@@ -133,9 +142,11 @@ class GPT(LanguageNetwork):
         *,
         store: Sequence[KeyValue | KeyValueCache] = (),
         time: int = 0,
+        states: list[Tensor] | None = None,
         **attention: Any,
     ) -> Float[Tensor, "B T d"]:
-        """Embedding and all layers; `store`: where each layer keeps its keys and values, from `time` on."""
+        """Embedding and all layers; `store`: where each layer keeps its keys and values, from `time` on; `states`
+        collects what goes into each layer."""
         x, rotation = self.embedding(ids), None
         if self.config.positions == "learned":
             x = x + self.positions(positions)
@@ -146,6 +157,8 @@ class GPT(LanguageNetwork):
         x = self.dropout(x)
         stores: Sequence[KeyValue | KeyValueCache | None] = store or [None] * len(self.blocks)
         for block, cache in zip(self.blocks, stores, strict=True):
+            if states is not None:
+                states.append(x)
             x = block(x, rotation, cache=cache, time=time, **attention)
         return x
 

@@ -36,6 +36,7 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.autoencoder import Autoencoder, seed_tensors, sentence_traits
+from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import linear
 from lexigraph.nn.network import Examples, Seeds, sequences
 from lexigraph.nn.stepper import State, Step
@@ -91,7 +92,7 @@ class LSTMAutoencoder(Autoencoder):
         dim, layers, latent = config.dim, config.layers, config.latent
         between = config.dropout if layers > 1 else 0.0
         self.dropout = nn.Dropout(config.dropout)
-        self.embedding = nn.Embedding(len(tokens), config.embedding)  # of encoder, decoder and output alike
+        self.embedding = TokenTable(len(tokens), config.embedding)  # of encoder, decoder and output alike
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         self.ahead = nn.LSTM(config.embedding, dim, layers, batch_first=True, dropout=between)
         if config.bidirectional:

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from lexigraph.nn.network import LanguageNetwork
+from lexigraph.nn.embedding import TokenTable
+from lexigraph.nn.network import LanguageNetwork, States
 from lexigraph.nn.stepper import State, Step
 from lexigraph.objectives.next_token import next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
@@ -53,13 +54,14 @@ class LSTMLanguageModel(LanguageNetwork):
         super().__init__()
         tokens = vocabularies.tokens()
         vocabulary = len(tokens)
-        self.config, self.objective, self.pad = config, objective, tokens.pad
-        self.embedding = nn.Embedding(vocabulary, config.dim)
+        self.config, self.objective, self.pad, self.width = config, objective, tokens.pad, config.dim
+        self.embedding = TokenTable(vocabulary, config.dim)
         self.dropout = nn.Dropout(config.dropout)
         between = config.dropout if config.layers > 1 else 0.0
         self.lstm = nn.LSTM(config.dim, config.dim, config.layers, batch_first=True, dropout=between)
         self.table = None if config.tied else nn.Parameter(torch.empty(vocabulary, config.dim))
         self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.heads = ("bias",) if config.tied else ("bias", "table")
         for parameter in self.parameters():
             if parameter is not self.bias:
                 nn.init.uniform_(parameter, -config.scale, config.scale)
@@ -94,6 +96,11 @@ class LSTMLanguageModel(LanguageNetwork):
             pad=self.pad,
         )
         return terms, carry
+
+    def states(self, batch: Batch) -> States:
+        """Embeddings, and the last layer's states: the fused kernel shows no others."""
+        e = self.dropout(self.embedding(batch["inputs"]))
+        return States([e, self.dropout(self.lstm(e)[0])], batch["lengths"])
 
     # ---- decoding ----------------------------------------------------------------------------------------
 

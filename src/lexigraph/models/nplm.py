@@ -24,8 +24,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
+from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import Linear, linear
-from lexigraph.nn.network import LanguageNetwork
+from lexigraph.nn.network import LanguageNetwork, States
 from lexigraph.nn.stepper import State, Step
 from lexigraph.objectives.next_token import next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
@@ -66,7 +67,9 @@ class NPLM(LanguageNetwork):
         self.config, self.objective, self.pad = config, objective, tokens.pad
         size = config.context * config.dim  # of x
         features = config.hidden + (size if config.direct else 0)  # a, and x beside it
-        self.embedding = nn.Embedding(vocabulary, config.dim)  # C
+        self.width = config.dim if config.tied else features
+        self.heads = ("bias",) if config.tied else ("bias", "table")
+        self.embedding = TokenTable(vocabulary, config.dim)  # C
         self.inner = Linear(size, config.hidden)  # H and d
         self.narrow = Linear(features, config.dim, bias=False) if config.tied else nn.Identity()  # [P Q]
         self.table = None if config.tied else nn.Parameter(torch.empty(vocabulary, features))  # [U W]
@@ -111,6 +114,9 @@ class NPLM(LanguageNetwork):
             pad=self.pad,
         )
         return terms, {"ids": windows[:, -1, :-1].flip(1)}  # in the order of the text
+
+    def states(self, batch: Batch) -> States:
+        return States([self.hidden(self.windows(batch["inputs"]))], batch["lengths"])
 
     # ---- decoding ----------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
 from lexigraph.nn.autoencoder import Autoencoder, seed_tensors, sentence_traits
 from lexigraph.nn.cache import CachedState, KeyValueCache
+from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.gram import GramPooling
 from lexigraph.nn.linear import linear
@@ -121,7 +122,7 @@ class PictureAutoencoder(Autoencoder):
             compile_regions=(Layer, Output) if config.form == "basis" else (Layer, Output, Draw, PictureEncoder),
         )
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
-        self.embedding = nn.Embedding(len(tokens), dim)  # of encoder, decoder and output alike
+        self.embedding = TokenTable(len(tokens), dim)  # of encoder, decoder and output alike
         positions = config.context + config.start
         fixed = rotary(positions, head) if config.positions == "rotary" else sinusoidal(positions, dim)
         self.register_buffer("table", fixed, persistent=False)

@@ -34,9 +34,10 @@ from torch.nn import functional as F
 
 from lexigraph.errors import UsageError
 from lexigraph.nn.attention import before
+from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import linear
-from lexigraph.nn.network import Examples, FillingLanguageNetwork, Outputs, Seeds, ragged
+from lexigraph.nn.network import Examples, FillingLanguageNetwork, Outputs, Seeds, States, ragged
 from lexigraph.nn.relative import RelativeLayer, Visibility, distances
 from lexigraph.nn.stepper import State, Step
 from lexigraph.nn.transformer import Shape
@@ -91,6 +92,8 @@ class CachedState(State):
 class XLNet(FillingLanguageNetwork):
     """The network; `network(ids)` gives logits of the next token, read in the order of the text."""
 
+    heads = ("mask_embedding", "bias")
+
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
         tokens = vocabularies.tokens()
@@ -102,10 +105,11 @@ class XLNet(FillingLanguageNetwork):
         inner = config.inner or 4 * config.dim
         shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, norm="post", eps=config.eps)
         self.config, self.objective, self.pad, self.context = config, objective, tokens.pad, config.context
+        self.width = config.dim
         self.frame = Frame.of(tokens, mask=tokens.pad)  # no place ever looks at what stands in a gap
         self.stateful = config.memory > 0
         self.traits = Traits(context=config.context, causal="text", stateful=self.stateful, corrupts_on_host=True)
-        self.embedding = nn.Embedding(vocabulary, config.dim)  # of input and output
+        self.embedding = TokenTable(vocabulary, config.dim)  # of input and output
         self.mask_embedding = nn.Parameter(torch.empty(config.dim))  # what every query starts as
         self.blocks: Any = nn.ModuleList(RelativeLayer(shape, segments=config.segments) for _ in range(config.layers))
         self.bias = nn.Parameter(torch.zeros(vocabulary))
@@ -154,6 +158,17 @@ class XLNet(FillingLanguageNetwork):
     ) -> tuple[Float[Tensor, "B T d"], Carry | None]:
         """The last layer's contents where every position sees every other, and the memory: XLNet as an encoder."""
         memory = None if carry is None else carry["memory"]
+        *kept, contents = self._contents(ids, lengths, segments, memory)
+        return self._drop(contents), self._remembered(kept, memory, 0)
+
+    def _contents(
+        self,
+        ids: Int[Tensor, "B T"],
+        lengths: Int[Tensor, " B"] | None,
+        segments: Int[Tensor, "B T"] | None,
+        memory: Float[Tensor, "B L M d"] | None = None,
+    ) -> list[Float[Tensor, "B T d"]]:
+        """What goes into the first layer, and what comes out of each, where every position sees every other."""
         memory_length, mask = 0 if memory is None else memory.shape[2], None
         if lengths is not None:
             inside = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
@@ -169,7 +184,13 @@ class XLNet(FillingLanguageNetwork):
             (contents,) = layer(
                 contents, None if memory is None else memory[:, number], table, [(contents, visibility)]
             )
-        return self._drop(contents), self._remembered(kept, memory, 0)
+        return [*kept, contents]
+
+    def states(self, batch: Batch) -> States:
+        """Every position sees every other; that all is of one segment gives every weight its part."""
+        segments = torch.zeros_like(batch["inputs"]) if self.config.segments else None
+        layers = self._contents(batch["inputs"], batch["lengths"], segments)
+        return States([*layers[:-1], self._drop(layers[-1])], batch["lengths"])
 
     def _start(
         self, ids: Int[Tensor, "B T"], memory_length: int

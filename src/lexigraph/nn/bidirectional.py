@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.attention import within
+from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import ACTIVATIONS
 from lexigraph.nn.transformer import Layer, Shape
 
@@ -21,7 +22,7 @@ class Embedding(nn.Module):
 
     def __init__(self, vocabulary: int, dim: int, context: int, segments: int, eps: float, dropout: float) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(vocabulary, dim)
+        self.tokens = TokenTable(vocabulary, dim)
         self.positions = nn.Embedding(context, dim)
         self.segments = nn.Embedding(segments, dim)
         self.norm = nn.LayerNorm(dim, eps)
@@ -50,11 +51,20 @@ class Encoder(nn.Module):
         lengths: Int[Tensor, " B"] | None = None,
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
+        return self.states(x, lengths, weights)[-1]
+
+    def states(
+        self,
+        x: Float[Tensor, "B T e"],
+        lengths: Int[Tensor, " B"] | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> list[Float[Tensor, "B T d"]]:
+        """What goes into the first layer, and what comes out of each."""
         mask = None if lengths is None else within(lengths, x.shape[1])
-        x = self.widen(x)
+        states = [self.widen(x)]
         for layer in self.layers:
-            x = layer(x, mask=mask, weights=weights)
-        return self.norm(x)
+            states.append(layer(states[-1], mask=mask, weights=weights))
+        return [*states[:-1], self.norm(states[-1])]
 
 
 class MaskedHead(nn.Module):

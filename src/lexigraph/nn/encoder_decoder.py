@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, before, within
 from lexigraph.nn.cache import CachedState, KeyValueCache
+from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import OutputTable, linear
 from lexigraph.nn.network import Beginning, Decoder, Examples, Outputs, Seeds, ragged, unpadded
 from lexigraph.nn.stepper import Step
@@ -85,9 +86,11 @@ class EncoderDecoder(Decoder):
             compile_regions=(Layer,),  # each kind once
         )
         self.smoothing, self.shape = smoothing, writing
-        self.embedding = nn.Embedding(len(tokens), reading.dim)  # of encoder and decoder alike, or the decoder's
+        self.embedding = TokenTable(len(tokens), reading.dim)  # of encoder and decoder alike, or the decoder's
         separate = SOURCE in vocabularies
-        self.source_embedding = nn.Embedding(len(vocabularies.tokens(SOURCE)), reading.dim) if separate else None
+        self.source_embedding = (
+            TokenTable(len(vocabularies.tokens(SOURCE)), reading.dim, SOURCE) if separate else None
+        )
         self.encoder = nn.ModuleList(Layer(reading) for _ in range(layers[0]))
         self.decoder: Any = nn.ModuleList(Layer(writing, memory=True) for _ in range(layers[1]))
         self.norm_encoder = reading.make_norm() if reading.norm == "pre" else nn.Identity()

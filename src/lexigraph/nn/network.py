@@ -6,7 +6,8 @@
     outputs(batch, carry)                → for every row what it computes, without padding and without chance
 
 and, by its kind, those of a decoder (one token after another, for search), of an autoencoder (a vector for a text,
-and back), of a mask filler (all gaps at once), of a predictor (one answer for an example).
+and back), of a mask filler (all gaps at once), of a predictor (one answer for an example), of a reader (states for
+every token, so that it can be a part of another network).
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from lexigraph.errors import UsageError
 from lexigraph.nn.stepper import Step
-from lexigraph.objectives.masked import Frame
+from lexigraph.objectives.masked import Frame, contents
 from lexigraph.objectives.next_token import IGNORE, Padded, shifted
 from lexigraph.objectives.terms import Batch, Carry, Terms
 from lexigraph.registry import system
+from lexigraph.text.batches import padded
 from lexigraph.text.columns import Column, Columns, Traits
 from lexigraph.text.tables import Row
-from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.text.vocabularies import TEXT, Vocabularies
 
 if TYPE_CHECKING:
-    from lexigraph.recipe import Recipe
+    from lexigraph.recipe import Part, Recipe
 
 Examples = Mapping[str, Sequence[Row] | Padded]  # rows by column: ragged on the host, or padded on the device
 Seeds = Mapping[str, Int[np.ndarray, " rows"]]  # by table, one for each row: what chance depends on
@@ -41,6 +44,7 @@ class Network(nn.Module):
     """A system's network. Its class is called with its config, its objective and its vocabularies."""
 
     traits: Traits
+    part_names: tuple[str, ...] = ()  # the parts that it can have: its class then takes them as `parts`, by name
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
@@ -62,6 +66,28 @@ class Network(nn.Module):
     def remark(self, examples: Examples) -> str:
         """What a user should know before training on such examples; nothing, mostly."""
         return ""
+
+
+class States(NamedTuple):
+    """What a reader makes of texts: the states of its layers, from the bottom up, and how long each text is."""
+
+    layers: list[Float[Tensor, "B T d"]]
+    lengths: Int[Tensor, " B"]
+
+
+class Reader(Network):
+    """A network that can be a part of another one. Position 0 of a text is its beginning, position i its token i."""
+
+    width: int  # of a state
+    heads: tuple[str, ...] = ()  # what only its own objective needs: a part goes without
+
+    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
+        """Token sequences, boundaries included, as a batch in which nothing is corrupted."""
+        raise NotImplementedError
+
+    def states(self, batch: Batch) -> States:
+        """The states of such a batch."""
+        raise NotImplementedError
 
 
 class Beginning(NamedTuple):
@@ -88,7 +114,7 @@ class Decoder(Network):
         raise NotImplementedError
 
 
-class LanguageNetwork(Decoder):
+class LanguageNetwork(Decoder, Reader):
     """A decoder that goes on with a text: <eos> w_1 … w_n, each token predicted from those before it."""
 
     pad: int
@@ -105,6 +131,10 @@ class LanguageNetwork(Decoder):
         """A batch in which every token but the first is predicted from those before it: what a text is scored by."""
         return self.prepare(examples)
 
+    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
+        whole = shifted(rows, self.pad)
+        return Batch({"inputs": whole["inputs"], "lengths": (whole["targets"] != IGNORE).sum(1)})
+
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         return {"text": unpadded(self(batch["inputs"]), batch)}
 
@@ -114,12 +144,17 @@ class LanguageNetwork(Decoder):
         return Beginning({"ids": batch["inputs"][:, : max(given)], "lengths": lengths}, list(given))
 
 
-class MaskFiller(Network):
+class MaskFiller(Reader):
     """A network that predicts tokens at any positions from all the others."""
 
     frame: Frame  # the special tokens around a text, and in its gaps
-    config: Any  # with `dim`, the width of a token's vector
     special = 0  # ids below are never masked
+
+    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
+        frame, longest = self.frame, self.traits.context
+        texts = [[frame.begin, *contents(row, longest, frame).tolist(), frame.end] for row in rows]
+        tensors = {"inputs": padded(texts, frame.pad), "lengths": np.array([len(text) for text in texts])}
+        return Batch({name: torch.from_numpy(array) for name, array in tensors.items()})
 
     def hidden(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T d"]:
         """A vector for every token."""
@@ -177,11 +212,59 @@ def unpadded(values: Float[Tensor, "B T *d"], batch: Batch) -> list[Float[Tensor
     return [row[:length] for row, length in zip(values, lengths, strict=True)]
 
 
+def read_words(
+    reader: Reader, rows: Sequence[Sequence[np.ndarray]], eos: int
+) -> tuple[dict[str, Tensor], Int[np.ndarray, "B T P"]]:
+    """What a reader needs to read texts that are kept word by word, and where it has each piece of each word.
+
+    A text that is too long for it is read in several rows. Positions count over all rows; -1: there is no piece.
+    """
+    longest = reader.traits.context - 1 if reader.traits.context else None  # a language model counts the beginning
+    texts: list[np.ndarray] = []
+    where: list[tuple[int, int]] = []  # the first of its rows, and how many tokens each of them has
+    for row in rows:
+        pieces = np.concatenate([*row, np.zeros(0, np.int64)]).astype(np.int64)
+        step = longest or max(1, len(pieces))
+        where.append((len(texts), step))
+        texts += [np.array([eos, *pieces[n : n + step], eos]) for n in range(0, max(1, len(pieces)), step)]
+    batch = reader.reading(texts)
+    width = batch["inputs"].shape[1]
+    most = max((len(word) for row in rows for word in row), default=1)
+    positions = np.full((len(rows), max(map(len, rows)), max(1, most)), -1, np.int64)
+    for index, (row, (first, step)) in enumerate(zip(rows, where, strict=True)):
+        done = 0
+        for number, word in enumerate(row):
+            place = np.arange(done, done + len(word))
+            positions[index, number, : len(word)] = (first + place // step) * width + 1 + place % step
+            done += len(word)
+    return batch.tensors, positions
+
+
 def columns_of(recipe: Recipe) -> Columns:
     """What an example of a recipe's system holds."""
     return system(recipe.system).network_class().columns(recipe)
 
 
 def build(recipe: Recipe, vocabularies: Vocabularies) -> Network:
-    """The untrained network of a recipe."""
-    return system(recipe.system).network_class()(recipe.model, recipe.objective, vocabularies)
+    """The untrained network of a recipe, with its parts."""
+    kind = system(recipe.system).network_class()
+    for name in recipe.parts:
+        if name not in kind.part_names:
+            can = f"it can have: {', '.join(kind.part_names)}" if kind.part_names else "it has no parts"
+            raise UsageError(f"A {recipe.system} model has no part named {name!r}: {can}.")
+    if not recipe.parts:
+        return kind(recipe.model, recipe.objective, vocabularies)
+    parts = {name: _build_part(part, vocabularies) for name, part in recipe.parts.items()}
+    return kind(recipe.model, recipe.objective, vocabularies, parts)
+
+
+def _build_part(part: Part, vocabularies: Vocabularies) -> Reader:
+    """A network inside another one: it reads what it is given, and nothing is asked of its heads."""
+    entry = system(part.system)
+    kind = entry.network_class()
+    if not issubclass(kind, Reader):
+        raise UsageError(f"A {part.system} model does not read for others: it cannot be a part.")
+    network = kind(part.model, entry.module().Objective(), Vocabularies({TEXT: vocabularies[part.vocabulary]}))
+    for head in network.heads:
+        delattr(network, head)
+    return network

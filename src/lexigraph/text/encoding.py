@@ -83,7 +83,9 @@ class ColumnEncoder:
 
     def _by_word(self, column: Column, values: Sequence[Any]) -> list[Row]:
         words = [value.split() if isinstance(value, str) else list(value) for value in values]
-        cut = iter(self.vocabularies.tokenizer(column.vocabulary).encode_batch([w for row in words for w in row]))
+        tokenizer = self.vocabularies.tokenizer(column.vocabulary)
+        space = " " * tokenizer.marks_spaces  # as in running text, where the space before a word is part of it
+        cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
         return [[next(cut) for _ in row] for row in words]
 
     def _labels(self, name: str, labels: Labels, value: Any, line: int) -> np.ndarray:

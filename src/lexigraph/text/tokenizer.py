@@ -277,6 +277,11 @@ class Tokenizer:
         ]
 
     @property
+    def marks_spaces(self) -> bool:
+        """Whether a word's token holds the space before it, where there is one in the text."""
+        return self._of_bytes
+
+    @property
     def _of_bytes(self) -> bool:
         """Whether pieces are written in GPT-2's byte alphabet."""
         if self.kind != IMPORTED:
