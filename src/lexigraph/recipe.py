@@ -90,8 +90,8 @@ class Train:
     warmup: int = ranged(100, 0)  # steps of linear warm-up
     restart_every: int = ranged(0, 0)  # inverse-sqrt: warm up again every so many steps; 0: never
     final_lr: float = ranged(0.1, 0)  # where cosine and linear end, as a share of lr
-    slow: tuple[str, ...] = ()  # parts of the network, as "encoder", that are trained at
-    slow_share: float = 0.0  # this share of the rate; 0: not at all
+    # parts of the network with a learning rate of their own, as a multiple of lr: {reader = 0.1}; 0: not trained
+    lr_scale: dict[str, float] = field(default_factory=dict)
     clip: float = ranged(1.0, 0)  # largest gradient norm; 0: no clipping
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"  # auto: bf16 on CUDA, else fp32
     device: str = "auto"  # auto: CUDA, then MPS, then CPU

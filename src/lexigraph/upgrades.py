@@ -1,7 +1,7 @@
 """What a run folder of an older format says, in today's words. Nothing is written: it is upgraded as it is read.
 
-format 1    token ids stood in [model] (mask, begin, end, start, sentinels); pairs were a unit of [data]; some keys
-            and tensors had other names
+format 1    token ids stood in [model] (mask, begin, end, start, sentinels); pairs were a unit of [data]
+any         some keys and tensors had other names, at first in format 2 too
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ TENSORS = {  # parts of networks that have another name now
 RENAMED = {  # keys and values that recipes no longer have → what to do instead
     **{was: f"write {now}" for was, now in KEYS.items()},
     "data.unit = 'pair'": 'leave it out: a translator reads pairs anyway, bart and t5 with objective.noise = "none"',
+    **dict.fromkeys(
+        ("train.slow", "train.slow_share"),
+        "write what each part's rate is multiplied with: train.lr_scale = {encoder = 0.1}",
+    ),
     "train.greater_is_better": "leave it out: the task knows of each metric whether greater is better",
     **dict.fromkeys(
         ("model.mask", "model.begin", "model.end"),
@@ -51,15 +55,18 @@ GONE = {"train": ("greater_is_better",)}  # keys that are no longer needed
 
 def recipe(tables: Tables, version: int) -> Tables:
     """The tables of a resolved recipe as this version reads them."""
-    if version > 1:
-        return tables
     tables = {name: dict(part) if isinstance(part, dict) else part for name, part in tables.items()}
-    for key in _ids(tables):
-        del tables["model"][key]
     for was, now in KEYS.items():
         part, key = was.split(".")
         if key in tables.get(part, {}):
             tables[part][now.split(".")[1]] = tables[part].pop(key)
+    if "slow" in tables.get("train", {}):
+        share = tables["train"].pop("slow_share", 0.0)
+        tables["train"]["lr_scale"] = dict.fromkeys(tables["train"].pop("slow"), share)
+    if version > 1:
+        return tables
+    for key in _ids(tables):
+        del tables["model"][key]
     for part, keys in GONE.items():
         for key in keys:
             tables[part].pop(key, None)
@@ -83,13 +90,13 @@ def roles(tables: Tables, version: int) -> dict[str, int]:
     return found
 
 
-def tensor_name(name: str, version: int) -> str:
-    """The name that a tensor of an older run has today.
+def tensor_name(name: str) -> str:
+    """The name that a tensor has today, whatever it had before.
 
-    >>> tensor_name("look.places", version=1)
+    >>> tensor_name("look.places")
     'picture_encoder.positions'
     """
-    return name if version > 1 else re.sub(r"\w+", lambda part: TENSORS.get(part[0], part[0]), name)
+    return re.sub(r"\w+", lambda part: TENSORS.get(part[0], part[0]), name)
 
 
 def first_name(name: str) -> str:

@@ -88,7 +88,7 @@ def test_replayed_steps_are_the_steps_themselves(monkeypatch):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_replayed_steps_are_the_steps_themselves_on_a_card():
-    losses, weights = weights_after(training("cuda", graphs=True))
+    losses, weights = weights_after(training("cuda", cuda_graphs=True))
     wanted_losses, wanted = weights_after(training("cuda"))
     assert losses == pytest.approx(wanted_losses, rel=1e-3)
     for name, value in wanted.items():
@@ -97,4 +97,4 @@ def test_replayed_steps_are_the_steps_themselves_on_a_card():
 
 def test_they_are_refused_where_they_cannot_be():
     with pytest.raises(UsageError, match="one process on CUDA"):
-        training(graphs=True)
+        training(cuda_graphs=True)

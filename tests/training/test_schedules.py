@@ -21,7 +21,7 @@ def test_inverse_square_root_is_the_formula_of_vaswani_et_al():
 
 
 def test_a_renewed_warm_up_starts_again():
-    settings = Train(lr=1.0, schedule="inverse-sqrt", warmup=10, renew=100)
+    settings = Train(lr=1.0, schedule="inverse-sqrt", warmup=10, restart_every=100)
     assert [rate(i, 1000, settings) for i in (1, 10, 40)] == [rate(i + 100, 1000, settings) for i in (1, 10, 40)]
     assert rate(100, 1000, settings) > rate(101, 1000, settings)
 
@@ -97,13 +97,13 @@ def test_weight_decay_spares_the_biases_of_relative_attention():
 @pytest.mark.parametrize("name", ["adamw", "muon"])
 def test_slow_parts_take_their_share_of_the_rate_whatever_group_they_are_of(name):
     module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
-    settings = Train(optimizer=name, slow=("1",), slow_share=0.1, adam_share=0.5)
+    settings = Train(optimizer=name, lr_scale={"1": 0.1}, adam_share=0.5)
     made = optimizer(module, settings, fused=False)
     shares = {id(p): group.get("share", 1.0) for group in made.param_groups for p in group["params"]}
     biases = 0.5 if name == "muon" else 1.0
     assert [shares[id(p)] for p in module.parameters()] == pytest.approx([1.0, biases, 0.1, 0.1 * biases])
     with pytest.raises(UsageError, match="no part named '2'"):
-        optimizer(module, Train(slow=("2",)), fused=False)
+        optimizer(module, Train(lr_scale={"2": 1.0}), fused=False)
 
 
 def test_clipping_scales_by_the_smaller_of_one_and_v_over_the_norm():

@@ -33,7 +33,7 @@ from lexigraph.training.distribution import World, parallelise, synchronising
 from lexigraph.training.progress import Log, Reporter, peak_memory
 from lexigraph.training.resident import Fetch
 from lexigraph.training.schedules import optimizer as make_optimizer
-from lexigraph.training.schedules import rate, slow
+from lexigraph.training.schedules import rate, scales
 
 Validate = Callable[[Network], dict[str, float]]
 
@@ -65,8 +65,9 @@ class Training:
         # With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (torch 2.11).
         # Where there is none, nn/attention.py asks for it by name.
         torch.backends.cuda.enable_cudnn_sdp(False)
-        if not settings.slow_share:
-            for parameter in slow(self.network, settings):
+        scale_of = scales(self.network, settings)
+        for parameter in self.network.parameters():
+            if scale_of.get(id(parameter), 1.0) == 0:
                 parameter.requires_grad_(False)
         self.network.to(world.device)
         if world.device.type == "cuda":  # weights of convolutions as their fast kernels want them

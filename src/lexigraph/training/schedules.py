@@ -7,7 +7,7 @@ With lr the peak rate, w the warm-up and i = 1, 2, … the step:
     linear         from lr down to final_lr · lr at the last step
     cosine         the same ends, along half a cosine
     inverse-sqrt   lr · √(w / i): Vaswani et al.'s d^-0.5 · min(i^-0.5, i · w^-1.5) with lr = (d · w)^-0.5
-                   (renewed: i starts again every `renew` steps)
+                   (restarted: i starts again every `restart_every` steps)
 """
 
 from __future__ import annotations
@@ -39,28 +39,29 @@ def rate(step: int, steps: int, settings: Train) -> float:
     return settings.lr * (settings.final_lr + (1 - settings.final_lr) * share)
 
 
-def slow(network: nn.Module, settings: Train) -> list[nn.Parameter]:
-    """The parameters of the parts that `train.slow` names."""
-    found: list[nn.Parameter] = []
-    for part in settings.slow:
-        own = [p for name, p in network.named_parameters() if f"{name}.".startswith(f"{part}.")]
+def scales(network: nn.Module, settings: Train) -> dict[int, float]:
+    """What the learning rate of each parameter is multiplied with, by its id, where `train.lr_scale` says so."""
+    found: dict[int, float] = {}
+    for part, scale in settings.lr_scale.items():
+        if not 0 <= scale < math.inf:
+            raise UsageError(f"train.lr_scale: {part} = {scale} must be at least 0.")
+        own = {id(p): scale for name, p in network.named_parameters() if f"{name}.".startswith(f"{part}.")}
         if not own:
             parts = {name.split(".")[0] for name, _ in network.named_parameters()}
-            raise UsageError(f"train.slow: the network has no part named {part!r}{nearest(part, parts)}")
-        found += own
+            raise UsageError(f"train.lr_scale: the network has no part named {part!r}{nearest(part, parts)}")
+        found |= own
     return found
 
 
 def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.optim.Optimizer:
     """The optimizer of the recipe. Weight decay falls on matrices and tables; biases and norms are left free."""
-    made = _optimizer(network, settings, fused)
-    held_back = {id(p) for p in slow(network, settings)}
-    for group in list(made.param_groups) if held_back else []:
+    made, scale_of = _optimizer(network, settings, fused), scales(network, settings)
+    for group in list(made.param_groups) if scale_of else []:
         whole = group["params"]
-        group["params"] = [p for p in whole if id(p) not in held_back]
-        others = [p for p in whole if id(p) in held_back]
-        if others:
-            made.add_param_group(group | {"params": others, "share": group.get("share", 1.0) * settings.slow_share})
+        group["params"] = [p for p in whole if id(p) not in scale_of]
+        for scale in dict.fromkeys(scale_of.values()):
+            if others := [p for p in whole if scale_of.get(id(p)) == scale]:
+                made.add_param_group(group | {"params": others, "share": group.get("share", 1.0) * scale})
     return made
 
 
