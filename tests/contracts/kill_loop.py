@@ -1,6 +1,6 @@
 """Train, be killed at random moments, resume; at the end compare with a run that was left in peace.
 
-    python tests/contracts/kill_loop.py SYSTEM FOLDER KILLS SEED [section.key=value …]
+    python tests/contracts/kill_loop.py FOLDER KILLS FORM [FORM …]         forms of systems, as tiny.py names them
 
 Children are forked after the imports, so that a life costs milliseconds, not seconds.
 """
@@ -16,8 +16,10 @@ import time
 import traceback
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 import lexigraph.api
-import lexigraph.recipe
+from tests.contracts.tiny import form_of
 
 STEPS = 24
 CHANGES = {"train.steps": STEPS, "train.validate_every": 6, "train.checkpoint_every": 4, "train.log_every": 1}
@@ -27,8 +29,9 @@ def live(system: str, out: Path, after: float | None) -> bool:
     """One life of a training process; killed `after` so many seconds, if given. True if it came to its end."""
     child = os.fork()
     if child == 0:
+        name, form = form_of(system)
         try:
-            lexigraph.api.train(system, "grammar", out, set=CHANGES, tiny=True, resume=True, quiet=True)
+            lexigraph.api.train(name, "grammar", out, set=CHANGES | form, tiny=True, resume=True, quiet=True)
             os._exit(0)
         except BaseException:
             traceback.print_exc()
@@ -49,7 +52,9 @@ def losses(run: Path) -> list[tuple[str, int, float]]:
 
 def main(system: str, folder: Path, kills: int, seed: int) -> None:
     calm, rough = folder / "calm", folder / "rough"
-    live(system, folder / "warm-up", None)
+    folder.mkdir(parents=True)
+    if kills > 1:  # the first life is slow, and would make kills come too late
+        live(system, folder / "warm-up", None)
     begin = time.monotonic()
     live(system, calm, None)
     whole = time.monotonic() - begin
@@ -69,5 +74,5 @@ def main(system: str, folder: Path, kills: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    CHANGES |= lexigraph.recipe.settings(sys.argv[5:])
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    for form in sys.argv[3:]:
+        main(form, Path(sys.argv[1]) / form, int(sys.argv[2]), seed=7)

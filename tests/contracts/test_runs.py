@@ -13,25 +13,30 @@ from lexigraph import recipe as recipes
 from lexigraph.registry import SYSTEMS
 from tests.contracts.asked import ASKED, SENTENCES
 
-from .tiny import bound_by, form_of
+from .tiny import bound_by, form_of, forms_with
 
 FOUNDATIONS = ("gpt", "lstm-lm")  # these two are killed often, each other system once
 
 
-@bound_by("resume")
-def test_a_run_killed_at_random_moments_ends_the_same_to_the_last_bit(system, tmp_path):
-    kills = 20 if system in FOUNDATIONS else 1
-    name, form = form_of(system)
-    changes = [f"{key}={str(value).lower()}" for key, value in form.items()]
+def lived(folder: Path, kills: int, *systems: str) -> str:
+    """What kill_loop.py says of systems that it killed so often."""
     script = Path(__file__).with_name("kill_loop.py")
-    done = subprocess.run(
-        [sys.executable, script, name, tmp_path, str(kills), "7", *changes],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, script, folder, str(kills), *systems]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "the same to the last bit" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("system", FOUNDATIONS)
+def test_a_run_killed_at_many_moments_ends_the_same_to_the_last_bit(system, tmp_path):
+    assert "the same to the last bit" in lived(tmp_path, 10, system)
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_every_other_system_survives_a_kill_to_the_last_bit(part, tmp_path):
+    others = [system for system in forms_with("resume") if system not in FOUNDATIONS]
+    said = lived(tmp_path, 1, *others[part::3])
+    assert said.count("the same to the last bit") == len(others[part::3]) > 1
 
 
 @bound_by("save-load")

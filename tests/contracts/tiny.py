@@ -47,9 +47,14 @@ SHORTEST = 8  # tokens of an example
 
 def bound_by(contract: str, ability: str = "") -> Any:
     """Parametrises a test over the systems that keep this contract, and can do this."""
+    return pytest.mark.parametrize("system", forms_with(contract, ability))
+
+
+def forms_with(contract: str, ability: str = "") -> list[str]:
+    """The systems, in all their forms, that keep this contract, and can do this."""
     entries = {name: SYSTEMS[form_of(name)[0]] for name in (*SYSTEMS, *FORMS)}
     names = [name for name, entry in entries.items() if contract not in entry.exempt]
-    return pytest.mark.parametrize("system", [n for n in names if not ability or ability in entries[n].abilities])
+    return [name for name in names if not ability or ability in entries[name].abilities]
 
 
 def form_of(system: str) -> tuple[str, dict[str, Any]]:

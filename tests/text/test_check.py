@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from lexigraph.errors import LexigraphError
+from lexigraph.text import check as module
 from lexigraph.text import tally
 from lexigraph.text.check import check
 
@@ -233,9 +234,11 @@ def test_checking_needs_no_torch(write):
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
-def test_the_built_in_corpus_is_checked_by_its_name():
+def test_the_built_in_corpus_is_checked_by_its_name(monkeypatch):
+    assert module.BUILT_IN == 60_000
+    monkeypatch.setattr(module, "BUILT_IN", 3_000)
     report = check("grammar")
-    assert (only(report).path, only(report).records, only(report).kind) == ("grammar", 60_000, "lines")
+    assert (only(report).path, only(report).records, only(report).kind) == ("grammar", 3_000, "lines")
     assert "--data grammar" in report.commands[0]
 
 

@@ -25,6 +25,7 @@ from lexigraph.text.readers import CONLL_DEFAULT, MAX_CHARS, Source, file_format
 from lexigraph.text.tally import Lengths, Tally, tally_plain, tally_records
 
 PEEK = 200  # rows from which the columns of a table are guessed
+BUILT_IN = recipes.Data().sentences  # of the built-in corpus, unless a recipe says otherwise
 LONG_LINE = 50  # words; sentences are seldom longer, paragraphs often
 FEW_WORDS = 10_000
 
@@ -171,7 +172,7 @@ def _facts(path: str, columns: Mapping[str, str] | None, tally: Tally) -> FileFa
     if path == "grammar":
         from lexigraph.text.constructions import sentences
 
-        source = Source(path, (f"{sentence}\n".encode() for sentence in sentences(60_000)))
+        source = Source(path, (f"{sentence}\n".encode() for sentence in sentences(BUILT_IN)))
     else:
         source = Source(path)
     name = file_format(path)
