@@ -43,7 +43,7 @@ class Objective:
 class BagOfWords(ClassifierNetwork):
     """The network; `network(ids, lengths)` gives the logits of the classes."""
 
-    traits = Traits()  # a text of any length
+    traits = Traits(corrupts_on_host=True)  # a text of any length, sorted where it is read
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()

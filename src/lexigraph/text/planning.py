@@ -32,6 +32,8 @@ def _table_plan(table: Table, traits: Traits, recipe: Recipe, name: str) -> Tabl
         starts, lengths = _fitting(table, traits)
         if not len(starts):
             raise LexigraphError(f"No line of {data.train} fits into model.context = {traits.context} tokens.")
+        if traits.windowed not in table.columns:  # a further table: as many rows in every step, whatever their length
+            lengths = np.full_like(lengths, lengths.max())
         plan = Buckets(starts, lengths, batch_tokens, settings.seed)
     else:
         window = min(data.window or traits.context or WINDOW, max(1, total))

@@ -13,7 +13,7 @@ in front. A column that shows a neighbour (`Column.at`) has no file: it reads th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -98,24 +98,44 @@ class Table:
         return [name for name, stored in self.columns.items() if stored.column.kind == "tokens"]
 
     def fetch(
-        self, rows: Rows, traits: Traits, seeds: Int[np.ndarray, " rows"] | None = None
+        self,
+        rows: Rows,
+        traits: Traits,
+        seeds: Int[np.ndarray, " rows"] | None = None,
+        besides: Collection[str] = (),
     ) -> dict[str, Sequence[Row]]:
-        """The columns of rows, as `network.prepare` takes them.
+        """The columns of rows, as `network.prepare` takes them, `besides` those that somebody else brings.
 
         Of the windowed column each row is a window, unless examples of several columns are read whole; of the others,
         all of the example. `seeds` choose the examples of columns that show any other one.
         """
         found: dict[str, Sequence[Row]] = {}
-        if traits.windowed in self.columns and not (traits.reads_whole and len(self.columns) > 1):
-            cut = (name for name, each in self.columns.items() if traits.windowed in (name, each.column.aligned))
-            found = {name: self.windows(name, rows) for name in cut if self.columns[name].column.kind != "spans"}
-        others = [name for name in self.columns if name not in found]
+        names = [name for name in self.columns if name not in besides]
+        others = [name for name in names if not self.cuts(name, traits)]
         examples = self.examples_of(rows, traits.windowed) if others else np.zeros(0, int)
-        for name in others:
-            chosen = self._neighbours(examples, self.columns[name].column.at, seeds)
+        for name in names:
             stored = self.columns[name]
+            if name not in others:
+                found[name] = self.windows(name, rows)
+                continue
+            chosen = self._neighbours(examples, stored.column.at, seeds)
             found[name] = [stored.of(i) if i >= 0 else _nothing(stored) for i in chosen.tolist()]
-        return {name: found[name] for name in self.columns}
+        return found
+
+    def cuts(self, name: str, traits: Traits) -> bool:
+        """Whether a row has a window of this column, and not all of its example's."""
+        column = self.columns[name].column
+        if traits.windowed not in self.columns or (traits.reads_whole and len(self.columns) > 1):
+            return False
+        return traits.windowed in (name, column.aligned) and column.kind != "spans"
+
+    def rows_of(self, name: str, rows: Rows, traits: Traits) -> Rows:
+        """Where the values of a column of sequences stand for each row."""
+        if self.cuts(name, traits):
+            return rows
+        offsets, examples = self.columns[name].offsets, self.examples_of(rows, traits.windowed)
+        assert offsets is not None
+        return Rows(offsets[examples], offsets[examples + 1] - offsets[examples], rows.epoch)
 
     def windows(self, name: str, rows: Rows) -> list[Row]:
         """The values of each row, and, of tokens, the one after them; of words, the pieces of each."""
