@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ Score = Figure | float | str | Mapping[str, "Score"]  # also a baseline's, or al
 Scores = dict[str, Score]
 
 
+@runtime_checkable
 class Task(Protocol):
     """A task as its callers see it; which networks, models and scores it takes, each module says more narrowly."""
 
