@@ -11,9 +11,15 @@ import difflib
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from lexigraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from lexigraph.abilities.textmodel import TextModel
+    from lexigraph.evaluation.task import Task
+    from lexigraph.nn.network import Network
 
 CONTRACTS = (
     "resume",  # N steps = k steps, kill, resume, N - k steps, bit for bit
@@ -38,21 +44,21 @@ class System:
     fields: tuple[str, ...] = ("text",)  # what a record of its data holds, as its recipes read it
     exempt: dict[str, str] = field(default_factory=dict)  # contract -> why it cannot hold
 
-    def module(self) -> Any:
+    def module(self) -> ModuleType:
         """The module of the network."""
         return importlib.import_module(self.network.split(":")[0])
 
-    def network_class(self) -> Any:
+    def network_class(self) -> type[Network]:
         return _found(self.network)
 
-    def model_class(self) -> Any:
+    def model_class(self) -> type[TextModel]:
         return _found(self.model)
 
-    def task_module(self) -> Any:
-        return importlib.import_module(f"lexigraph.evaluation.{self.task}")
+    def task_module(self) -> Task:
+        return cast("Task", importlib.import_module(f"lexigraph.evaluation.{self.task}"))
 
 
-def _found(path: str) -> Any:
+def _found(path: str) -> type:
     module, name = path.split(":")
     return getattr(importlib.import_module(module), name)
 
@@ -73,16 +79,16 @@ NAMES_A_CLASS = {
 READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
 
-def _language_model(network: str, **more: Any) -> System:
-    return System(network, "lexigraph.abilities.language:LanguageModel", "language", LANGUAGE_MODEL, **more)
+def _language_model(network: str) -> System:
+    return System(network, "lexigraph.abilities.language:LanguageModel", "language", LANGUAGE_MODEL)
 
 
 def _encoder(network: str, task: str) -> System:
     return System(network, "lexigraph.abilities.encoding:Encoder", task, ENCODER, exempt=SEES_ALL)
 
 
-def _translator(network: str, **more: Any) -> System:
-    return System(network, "lexigraph.abilities.translating:Translator", "translation", TRANSLATOR, **more)
+def _translator(network: str, fields: tuple[str, ...] = ("text",)) -> System:
+    return System(network, "lexigraph.abilities.translating:Translator", "translation", TRANSLATOR, fields)
 
 
 SYSTEMS: dict[str, System] = {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from lexigraph.abilities.textmodel import BATCH_SIZE, TextModel
+from lexigraph.abilities.textmodel import BATCH_SIZE, Inputs, TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, ClassifierNetwork
 
@@ -29,7 +28,7 @@ class Classifier(TextModel):
 
     network: ClassifierNetwork
 
-    def classify(self, examples: Any) -> list[Classification]:
+    def classify(self, examples: Inputs) -> list[Classification]:
         """The class of each example: texts, or whatever else the model was trained on.
 
         >>> [str(c) for c in model.classify(["Did she sing ?"])]        # doctest: +SKIP

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from jaxtyping import Float, Float32
@@ -17,7 +17,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.latent.arithmetic import combine, parse
 from lexigraph.latent.geometry import blend, steps_between, triangle
 from lexigraph.latent.mixture import Mixture
-from lexigraph.latent.space import Space
+from lexigraph.latent.space import Search, Space
 from lexigraph.nn.autoencoder import Autoencoder
 from lexigraph.run import Run
 from lexigraph.text.tables import Table
@@ -82,7 +82,7 @@ class SentenceSpace(Vectors):
         found = self.hypotheses(z, beam=beam, n_best=n_best, noise=noise, alpha=alpha)
         return [row[0].text for row in found] if n_best == 1 else found
 
-    def hypotheses(self, z: np.ndarray, **search: Any) -> list[list[Scored]]:
+    def hypotheses(self, z: np.ndarray, **search: Unpack[Search]) -> list[list[Scored]]:
         """As `decode`, always with scores."""
         return self._told(self.space.decode(self._vectors(z), **search))
 

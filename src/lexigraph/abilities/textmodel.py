@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from lexigraph.text.batches import padded
 from lexigraph.text.clean import cleaner, without_dictionary
 from lexigraph.text.corpus import cleaned_fields
 from lexigraph.text.encoding import ColumnEncoder, Example
+from lexigraph.text.readers import Value
 from lexigraph.text.tables import Table
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import TEXT, Vocabularies
@@ -40,6 +41,8 @@ from lexigraph.upgrades import first_name
 from lexigraph.weights import load_run
 
 BATCH_SIZE = 32  # texts at once
+Input: TypeAlias = "Value | Mapping[str, Value]"  # the first field of an example, or all by their names
+Inputs: TypeAlias = "str | Path | Mapping[str, Value] | Iterable[Input]"  # one example or several
 ABILITIES = (
     *("encode", "decode", "pictures", "read", "blend", "solve", "sample", "neighbours"),
     *("generate", "complete", "score", "rank", "translate", "fill", "tag", "classify"),
@@ -209,11 +212,11 @@ class TextModel:
             attention=attention,
         )
 
-    def _batches(self, inputs: Any, size: int = BATCH_SIZE) -> Iterator[Batch]:
+    def _batches(self, inputs: Inputs, size: int = BATCH_SIZE) -> Iterator[Batch]:
         """Batches of texts or whatever else the model's examples are read from; a record is a mapping of fields."""
         columns = {name: column for name, column in columns_of(self.recipe).items() if not column.optional}
         first = next(column.field_of(name) for name, column in columns.items())
-        given = [inputs] if isinstance(inputs, str | Path | Mapping) else list(inputs)
+        given: list[Input] = [inputs] if isinstance(inputs, str | Path | Mapping) else list(inputs)
         records = [each if isinstance(each, Mapping) else {first: each} for each in given]
         encoder, texts = ColumnEncoder(columns, self.vocabularies), cleaned_fields(columns)
         for start in range(0, len(records), size):

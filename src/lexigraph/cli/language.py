@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from itertools import islice
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -21,6 +21,9 @@ from lexigraph.cli.options import (
     say,
 )
 from lexigraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from lexigraph.abilities.language import LanguageModel
 
 MaxNew = Annotated[int, typer.Option(min=1, help="At most so many new tokens.")]
 PromptTokens = Annotated[int, typer.Option(min=1, help="So many tokens are given, the rest is searched for.")]
@@ -93,8 +96,8 @@ def rank(
 ) -> None:
     """The candidates by probability, the most probable first: score, text."""
     model = load_model(run, device, int8)
-    given: dict[str, Any] = {"prompt": prompt, "examples": example or (), "by": by}
-    for item in model.rank(list(read_texts(candidates)), ended=not prefix, **given):
+    texts = list(read_texts(candidates))
+    for item in model.rank(texts, prompt=prompt, examples=example or (), by=by, ended=not prefix):
         print(f"{item.score:.4f}\t{item.text}")
 
 
@@ -112,7 +115,7 @@ def diagnose(
     """Whether errors belong to the search or to the model, for texts or a whole file."""
     from lexigraph.evaluation import search
 
-    model = load_model(run, device)
+    model = cast("LanguageModel", load_model(run, device))  # any other says that it has no `longer`
     if beams and not all(width.strip().isdigit() and int(width) for width in beams.split(",")):
         raise UsageError(f"--beams takes widths, as 1,2,5, not {beams!r}.")
     lines = model.longer(list(islice(read_texts(texts, data), limit)), prompt_tokens)  # told once
@@ -137,6 +140,6 @@ def compare_text(
     """Human, beam and sampled text side by side: repetition, variety and probability."""
     from lexigraph.evaluation import search
 
-    model = load_model(run, device)
+    model = cast("LanguageModel", load_model(run, device))
     lines = list(islice(read_texts(None, data), limit))
     print_table(search.TEXT_COLUMNS, search.text_rows(model, lines, prompt_tokens=prompt_tokens))

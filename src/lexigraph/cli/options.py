@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from lexigraph.abilities.textmodel import TextModel
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
@@ -24,7 +27,7 @@ Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p 
 Int8 = Annotated[bool, typer.Option("--int8", help="On a CPU: products in 8 bits, faster and a little less exact.")]
 
 
-def load_model(run: Path, device: str, int8: bool = False) -> Any:
+def load_model(run: Path, device: str, int8: bool = False) -> TextModel:
     """The model in a run folder; of one in 8 bits, the user is told what that costs."""
     from lexigraph.abilities.textmodel import TextModel
 
@@ -85,7 +88,7 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypedDict, TypeGuard
 
 import typer
 
@@ -23,13 +23,28 @@ from lexigraph.cli.options import (
 )
 from lexigraph.errors import LexigraphError, UsageError
 
+if TYPE_CHECKING:
+    from lexigraph.evaluation.intervals import Figure
+    from lexigraph.evaluation.task import Score, Scores
+
+
+class SuiteOptions(TypedDict):
+    """What is asked of a suite, as `evaluate` takes it."""
+
+    judge: Path | None
+    domain: list[str] | None
+    edits: Path | None
+    similarity: Path | None
+    quick: bool
+    out: Path | None
+
 
 def info(run: RunArgument, as_json: AsJson = False) -> None:
     """What a run folder holds: system, size, settings, scores."""
     from lexigraph.run import Run
 
     opened = Run.open(run)
-    facts: dict[str, Any] = dict(opened.config())
+    facts = dict(opened.config())
     facts["finished"] = opened.finished
     if opened.finished:
         facts["results"] = opened.json("results.json")
@@ -63,14 +78,14 @@ def evaluate(
     """
     if suite not in ("", "latent"):
         raise UsageError(f"There is no suite {suite!r}. Choose: latent.")
-    given: dict[str, Any] = {"judge": judge, "domain": domain, "edits": edits,
-                             "similarity": similarity, "quick": quick, "out": out}  # fmt: skip
-    if not suite and any(given.values()):
-        raise UsageError(f"--{next(name for name in given if given[name])} belongs to a suite: add --suite latent.")
+    given: SuiteOptions = {"judge": judge, "domain": domain, "edits": edits,
+                           "similarity": similarity, "quick": quick, "out": out}  # fmt: skip
+    if not suite and (asked := [name for name, value in given.items() if value]):
+        raise UsageError(f"--{asked[0]} belongs to a suite: add --suite latent.")
     if suite and int8:
         raise UsageError("--int8 is not for suites: leave out one of them.")
     if suite:
-        _latent(run, data, device, as_json, train=train, **given)
+        _latent(run, data, device, as_json, train, given)
         return
     from lexigraph import api
 
@@ -91,12 +106,14 @@ def demo(
     print(f"\nThe page with pictures: {demonstration.run(out, model)}")
 
 
-def _print_scores(scores: dict[str, Any]) -> None:
+def _print_scores(scores: Scores) -> None:
     """A table of metrics with their baselines beside them; what limits their meaning, and the signature."""
-    rounded = {name: value["value"] for name, value in _metrics(scores["int8"])} if "int8" in scores else None
-    counted = {"in 8 bits": rounded, "n-grams": scores.get("ngram_baseline"),
-               "token frequencies alone": scores.get("unigram_baseline", {})}  # fmt: skip
-    baselines = {name: values for name, values in counted.items() if values is not None}
+    baselines: dict[str, dict[str, float]] = {}
+    if "int8" in scores:
+        baselines["in 8 bits"] = {name: value["value"] for name, value in _metrics(scores["int8"])}
+    if "ngram_baseline" in scores:
+        baselines["n-grams"] = _numbers(scores["ngram_baseline"])
+    baselines["token frequencies alone"] = _numbers(scores.get("unigram_baseline"))
     rows = [(name, *_metric(value), *(f"{each[name]:.4f}" if name in each else "" for each in baselines.values()))
             for name, value in _metrics(scores)]  # fmt: skip
     print_table(("metric", "value", "95 % interval", *baselines), rows)
@@ -106,28 +123,34 @@ def _print_scores(scores: dict[str, Any]) -> None:
         tell(f"! No bits per byte: {scores['bits_per_byte_refused']}.")
     if scores.get("too_long"):
         tell(f"! {scores['too_long']:,} texts are too long for the model and are in none of these scores.")
-    tell(scores["signature"])
+    tell(str(scores["signature"]))
 
 
-def _latent(
-    run: Path, data: str, device: str, as_json: bool, judge: Path | None, domain: list[str] | None, out: Path | None,
-    **given: Any,
-) -> None:  # fmt: skip
+def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None, given: SuiteOptions) -> None:
     """The latent suite of a run: told on the way, printed, and saved as JSON and as a page."""
     from lexigraph.evaluation.latent import suite, tables
     from lexigraph.run import Run
     from lexigraph.views import report
 
-    model = load_model(run, device)
-    if out is None and Run(model.path).bundled:
+    model, opened, judge = load_model(run, device), Run.open(run), given["judge"]
+    if given["out"] is None and opened.bundled:
         raise UsageError("A bundled model's folder is not written to: say where the suite goes with --out FILE.json.")
-    file = out or Path(model.path) / "latent.json"
+    file = given["out"] or opened.path / "latent.json"
     if not os.access(file.parent, os.W_OK):
         raise LexigraphError(
             f"{file.parent} is no folder that can be written to: say where the suite goes with --out."
         )
-    results = suite.run(model, test=suite.test_sentences(data), domains=suite.read_domains(domain or []),
-                        judge=load_model(judge, device) if judge else None, tell=tell, **given)  # fmt: skip
+    results = suite.run(
+        model,
+        test=suite.test_sentences(data),
+        train=train,
+        domains=suite.read_domains(given["domain"] or []),
+        judge=load_model(judge, device) if judge else None,
+        edits=given["edits"],
+        similarity=given["similarity"],
+        quick=given["quick"],
+        tell=tell,
+    )
     found = tables.tables(results)
     sections: dict[str, str] = {}
     for table in found:
@@ -144,11 +167,22 @@ def _latent(
     tell(f"Saved as {file} and {file.with_suffix('.html')}.")
 
 
-def _metrics(scores: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    return ((name, value) for name, value in scores.items() if isinstance(value, dict) and "value" in value)
+def _metrics(scores: Score) -> Iterator[tuple[str, Figure]]:
+    assert isinstance(scores, Mapping)
+    return ((name, value) for name, value in scores.items() if _is_figure(value))
 
 
-def _metric(value: dict[str, Any]) -> tuple[str, str]:
+def _is_figure(value: object) -> TypeGuard[Figure]:
+    return isinstance(value, dict) and "value" in value
+
+
+def _numbers(baseline: Score | None) -> dict[str, float]:
+    """What a baseline achieves, by the names of metrics; nothing where there is none."""
+    found = baseline.items() if isinstance(baseline, Mapping) else ()
+    return {name: value for name, value in found if isinstance(value, int | float)}
+
+
+def _metric(value: Figure) -> tuple[str, str]:
     """A value and its interval, where there were texts enough for one."""
     interval = "[{:.4f}, {:.4f}]".format(*value["interval"]) if value["interval"] else ""
     return f"{value['value']:.4f}", interval

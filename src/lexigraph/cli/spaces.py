@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lexigraph.cli.options import Beam, Device, Measure, RunArgument, Texts, load_model, read_texts, tell
 from lexigraph.errors import LexigraphError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from lexigraph.abilities.textmodel import Scored
 
 Noise = Annotated[float | None, typer.Option(help="How far a vector may be from the sentence meant: 0, 0.5, 1 …")]
 Lossless = Annotated[bool, typer.Option("--lossless", help="Move vectors until their pictures are read exactly.")]
@@ -167,12 +172,12 @@ def neighbours(
             print(f"{found.similarity:.4f}\t{found.text}")
 
 
-def _print(found: list[Any], scores: bool) -> None:
+def _print(found: list[Scored], scores: bool) -> None:
     for one in found:
         print(f"{one.log_probability:.4f}\t{one.text}" if scores else one.text)
 
 
-def _vectors(file: Path) -> Any:
+def _vectors(file: Path) -> np.ndarray:
     """The array in a .npy file."""
     import numpy as np
 

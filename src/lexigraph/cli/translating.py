@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -24,11 +25,11 @@ def translate(
 ) -> None:
     """Translate each text by beam search."""
     model, lines = load_model(run, device, int8), list(read_texts(texts))
-    how: dict[str, Any] = {"beam": beam, "alpha": alpha, "n_best": n_best, "direction": direction}
+    translate = partial(model.translate, lines, beam=beam, alpha=alpha, n_best=n_best, direction=direction)
     if n_best == 1 and not alignment:
-        print(*model.translate(lines, **how), sep="\n")
+        print(*translate(), sep="\n")
         return
-    for found in model.translate(lines, alignment=alignment, **how):
+    for found in translate(alignment=alignment):
         for each in found:
             print(f"{each.score:.4f}\t{each.log_probability:.4f}\t{each.text}" if n_best > 1 else each.text)
             if alignment:

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -140,6 +141,16 @@ def _advance(
     return _Beam(beam.sentence, sums, score[:, :kept], total, produced, parent), tokens, parents
 
 
+class _Found(NamedTuple):
+    """A hypothesis in the last beam of its sentence, before its tokens are read off the history."""
+
+    score: float
+    total: float  # Σ log p
+    produced: int  # T
+    position: int  # of the beam: after its last token, or before its end token
+    finished: bool
+
+
 class _History:
     """Tokens and back-pointers of every live position at every step, and the answers read off them."""
 
@@ -149,8 +160,7 @@ class _History:
         self.tokens = torch.zeros((max_new, sentences, width), dtype=torch.long, device=device)
         self.parents = torch.zeros_like(self.tokens)
         self.trail = trail
-        # for each sentence: (score, Σ log p, T, position, finished) of every hypothesis in its last beam
-        self._done: dict[int, list[tuple[float, float, int, int, bool]]] = {}
+        self._done: dict[int, list[_Found]] = {}  # by sentence
 
     def close(self, beam: _Beam, t: int, alpha: float | int) -> None:
         """These sentences are done after t tokens: note what their beams hold."""
@@ -158,35 +168,34 @@ class _History:
         for i, scores, totals, lengths, parents, sums in zip(*(x.tolist() for x in columns), strict=True):
             ended = zip(scores, totals, lengths, parents, strict=True)
             live = ((normalised(total, t, alpha), total, t, position) for position, total in enumerate(sums))
-            both = [(*h, True) for h in ended] + [(*h, False) for h in live]
-            self._done[i] = [h for h in both if h[0] > -float("inf")]
+            both = [_Found(*h, True) for h in ended] + [_Found(*h, False) for h in live]
+            self._done[i] = [h for h in both if h.score > -float("inf")]
 
     def answers(self, stop: Stop, n_best: int) -> list[list[Hypothesis]]:
         """The best of each sentence, in the order of the caller's batch."""
         tokens, parents = self.tokens.cpu().numpy(), self.parents.cpu().numpy()
         found = []
         for i in range(len(self._done)):
-            best = sorted(self._done[i], key=lambda h: rank(stop, h[4], h[0]))[:n_best]
+            best = sorted(self._done[i], key=lambda h: rank(stop, h.finished, h.score))[:n_best]
             if not best:
                 raise LexigraphError(
                     f"Beam search found nothing for sentence {i}: every token that is allowed has probability 0. "
                     "Allow more tokens, or check the model."
                 )
-            found.append([self._read(i, tokens[:, i], parents[:, i], *h) for h in best])
+            found.append([self._read(i, tokens[:, i], parents[:, i], h) for h in best])
         return found
 
-    def _read(
-        self, i: int, tokens: Array, parents: Array, score: float, total: float, t: int, position: int, ended: bool
-    ) -> Hypothesis:
-        """Walk back from `position`: after token t if live, before the end token (the t-th) if finished."""
+    def _read(self, i: int, tokens: Array, parents: Array, found: _Found) -> Hypothesis:
+        """Walk back from its position: after token T if live, before the end token (the T-th) if finished."""
         text: list[int] = []
-        makers = [position] if ended else []  # the position that made each token, for attention
-        for s in range(t - 1 - ended, -1, -1):
+        position = found.position
+        makers = [position] if found.finished else []  # the position that made each token, for attention
+        for s in range(found.produced - 1 - found.finished, -1, -1):
             text.append(int(tokens[s, position]))
             position = int(parents[s, position])
             makers.append(position)
         looked = self.trail.read(i, makers[::-1]) if self.trail else None
-        return Hypothesis(tuple(text[::-1]), total, score, ended, looked)
+        return Hypothesis(tuple(text[::-1]), found.total, found.score, found.finished, looked)
 
 
 @torch.inference_mode()
@@ -243,9 +252,7 @@ def beam_search(
         moved = (parents != positions).any()
         any_done, any_moved, broken = torch.stack([done.any(), moved, beam.sums.isnan().any()]).tolist()
         if broken:
-            raise LexigraphError(
-                f"The model's outputs are not numbers at token {t}. Check the training log for a loss of nan."
-            )
+            raise _not_numbers(t)
         if t == max_new:
             history.close(beam, t, alpha)
             break
@@ -262,6 +269,12 @@ def beam_search(
         step = stepper.step(state, tokens.flatten(), attention=attention)
 
     return history.answers(stop, n_best)
+
+
+def _not_numbers(t: int) -> LexigraphError:
+    return LexigraphError(
+        f"The model's outputs are not numbers at token {t}. Check the training log for a loss of nan."
+    )
 
 
 def _check(width: int, max_new: int, alpha: float | int, n_best: int, stop: str, noise: float | int) -> None:

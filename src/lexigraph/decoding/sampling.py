@@ -137,9 +137,7 @@ def generate(
         sums[alive] += log_p.gather(1, token[:, None])[:, 0].double()  # −inf where nothing was allowed
         produced[alive, t - 1] = token
         if on_token is not None:
-            for sentence, chosen in zip(alive.tolist(), token.tolist(), strict=True):
-                if chosen != eos:
-                    on_token(sentence, chosen)
+            _report(alive, token, eos, on_token)
         if t == max_new:
             break
         state, going = step.state, (token != eos).nonzero()[:, 0]
@@ -153,6 +151,15 @@ def generate(
         _hypothesis(i, tokens, total, eos, trail if attention else None)
         for i, (tokens, total) in enumerate(zip(produced.tolist(), sums.tolist(), strict=True))
     ]
+
+
+def _report(
+    alive: Int[Tensor, " rows"], token: Int[Tensor, " rows"], eos: int, on_token: Callable[[int, int], None]
+) -> None:
+    """Call back with the tokens of one step, end tokens left out."""
+    for sentence, chosen in zip(alive.tolist(), token.tolist(), strict=True):
+        if chosen != eos:
+            on_token(sentence, chosen)
 
 
 def _highest(values: Float[Tensor, "rows vocab"]) -> Int[Tensor, " rows"]:

@@ -10,14 +10,14 @@ commonest class of the training split.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lexigraph.abilities.classifying import Classifier
-from lexigraph.evaluation.intervals import metric, signature
+from lexigraph.evaluation.intervals import Figure, metric, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
@@ -27,6 +27,18 @@ from lexigraph.recipe import Recipe
 from lexigraph.text.tables import Table
 
 METRICS = {"loss": False, "accuracy": True, "macro_f1": True}  # for `train.metric`: is greater better?
+
+
+class Scores(TypedDict):
+    """What is measured of a classifier."""
+
+    accuracy: Figure
+    macro_f1: Figure
+    nll: Figure
+    always_the_commonest_class: float
+    unseen_labels: int
+    examples: int
+    signature: str
 
 
 def row_sums(network: ClassifierNetwork, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
@@ -58,7 +70,7 @@ def validate(network: ClassifierNetwork, table: Table, recipe: Recipe, device: t
     return {"loss": loss, "accuracy": float(right.mean()), "macro_f1": macro_f1(rows["label"], rows["called"])}
 
 
-def scores(model: Classifier, table: Table, steps: int, counts: np.ndarray, baseline: None = None) -> dict[str, Any]:
+def scores(model: Classifier, table: Table, steps: int, counts: np.ndarray, baseline: None = None) -> Scores:
     """All scores of a held-out table, with 95 % intervals from resampling its examples, and the baseline beside."""
     rows = measured(model.network, table, model.recipe, row_sums, model.device)
     labels, one = rows["label"], np.ones(len(rows["label"]))
@@ -73,7 +85,7 @@ def scores(model: Classifier, table: Table, steps: int, counts: np.ndarray, base
     }
 
 
-def headline(scores: dict[str, Any]) -> str:
+def headline(scores: Scores) -> str:
     """The scores in one line."""
     line = (
         f"{scores['accuracy']['value']:.2%} of {scores['examples']:,} right (always the commonest class: "

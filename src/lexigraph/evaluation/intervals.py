@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import torch
@@ -17,18 +17,31 @@ RESAMPLES = 1000
 FEWEST = 20  # rows: fewer give no interval
 
 
-def metric(totals: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
+class Figure(TypedDict):
+    """A value and its 95 % interval, which is empty where there are too few rows for one."""
+
+    value: float
+    interval: list[float]
+
+
+class Counted(TypedDict):
+    """What scores may say of texts that they leave out."""
+
+    too_long: NotRequired[int]  # for the model
+
+
+def metric(totals: np.ndarray, counts: np.ndarray) -> Figure:
     """Σ totals / Σ counts with its 95 % interval."""
     return interval([totals.sum() / max(counts.sum(), 1e-300), *(bootstrap(totals, counts) or ())])
 
 
-def interval(values: list[float]) -> dict[str, Any]:
+def interval(values: list[float]) -> Figure:
     """A value and, if there is one, its interval."""
     value, *ends = map(float, values)
     return {"value": value, "interval": ends}
 
 
-def left_out(scores: dict[str, Any]) -> str:
+def left_out(scores: Counted) -> str:
     """The end of a headline: how many texts the scores say nothing about."""
     return f"; {scores['too_long']:,} too long for the model and not scored" if scores.get("too_long") else ""
 
@@ -53,7 +66,7 @@ def reference(model: TextModel) -> str:
     return "cleaned" if model.recipe.data.clean or model.recipe.data.rare else "raw"
 
 
-def signature(model: TextModel, table: Table, steps: int, **more: Any) -> str:
+def signature(model: TextModel, table: Table, steps: int, **more: str) -> str:
     """What a score depends on, in one line; `steps`: after how many of them the scored weights were kept."""
     recipe, traits = model.recipe, model.network.traits
     tokenizers = {

@@ -16,16 +16,17 @@ where that text is at hand, an n-gram model of it (words/ngram.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lexigraph.abilities.textmodel import TextModel
-from lexigraph.evaluation.intervals import bootstrap, interval, signature
+from lexigraph.evaluation.intervals import Figure, bootstrap, interval, signature
 from lexigraph.evaluation.measure import measured
+from lexigraph.evaluation.task import Baseline
 from lexigraph.nn.network import Network
 from lexigraph.objectives.next_token import IGNORE, token_nll
 from lexigraph.objectives.terms import Batch, Carry
@@ -38,7 +39,25 @@ METRICS = {"loss": False, "perplexity": False, "bits_per_byte": False}  # for `t
 NGRAM_ORDER = 5
 NGRAM_TOKENS = 5_000_000  # of the training text, which take some ten seconds
 
-Baseline = Callable[[Table], dict[str, float]]
+
+class Scores(TypedDict):
+    """What is measured of a language model."""
+
+    nll: Figure
+    perplexity: Figure
+    bits_per_byte: NotRequired[Figure]
+    bits_per_byte_refused: NotRequired[str]  # why there are none
+    unknown: float
+    tokens: int
+    bytes: int
+    unigram_baseline: dict[str, float]
+    signature: str
+    ngram_baseline: NotRequired[dict[str, float]]
+
+
+class _PerByte(TypedDict, total=False):
+    bits_per_byte: Figure
+    bits_per_byte_refused: str
 
 
 def row_sums(network: Network, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
@@ -86,24 +105,29 @@ def refusal(text: Stored) -> str:
 
 def scores(
     model: TextModel, table: Table, steps: int, unigrams: np.ndarray, baseline: Baseline | None = None
-) -> dict[str, Any]:
+) -> Scores:
     """All scores of a held-out table, with 95 % intervals from resampling its rows, and the baselines beside them."""
     rows, text = measured(model.network, table, model.recipe, row_sums, model.device), table.columns[TEXT]
     totals, counts = rows["nll"], rows["tokens"]
     tokens = counts.sum()
     values = [totals.sum() / tokens, *(bootstrap(totals, counts) or ())]
     scale = tokens / (math.log(2) * text.bytes)
-    comparable = {"bits_per_byte": interval([value * scale for value in values])}
-    return {
+    comparable: _PerByte = {"bits_per_byte": interval([value * scale for value in values])}
+    if text.lost:
+        comparable = {"bits_per_byte_refused": refusal(text)}
+    found: Scores = {
         "nll": interval(values),
         "perplexity": interval([perplexity(value) for value in values]),
-        **({"bits_per_byte_refused": refusal(text)} if text.lost else comparable),
+        **comparable,
         "unknown": unknown(model, text),
         "tokens": int(tokens),
         "bytes": int(text.bytes),
         "unigram_baseline": unigram_baseline(unigrams, text),
         "signature": signature(model, table, steps),
-    } | ({"ngram_baseline": baseline(table)} if baseline else {})
+    }
+    if baseline:
+        found["ngram_baseline"] = baseline(table)
+    return found
 
 
 def unknown(model: TextModel, text: Stored) -> float:
@@ -151,7 +175,7 @@ def baseline(train: Table) -> Baseline:
     return of_ngrams
 
 
-def headline(scores: dict[str, Any]) -> str:
+def headline(scores: Scores) -> str:
     """The scores in one line."""
     line = f"{scores['nll']['value']:.4f} nats per token, perplexity {scores['perplexity']['value']:.2f}"
     refused = scores.get("bits_per_byte_refused")

@@ -10,14 +10,14 @@ the commonest token).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lexigraph.abilities.encoding import MaskFilling
-from lexigraph.evaluation.intervals import metric, signature
+from lexigraph.evaluation.intervals import Figure, metric, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
@@ -29,6 +29,28 @@ from lexigraph.text.tables import Table
 
 TEXT = "text"
 METRICS = {"loss": False, "nll": False, "accuracy": True}  # for `train.metric`: is greater better?
+
+
+class Unigrams(TypedDict):
+    """What the frequencies of tokens alone achieve."""
+
+    nll: float
+    accuracy: float
+
+
+class MaskedScores(TypedDict):
+    """How well masked tokens are predicted."""
+
+    nll: Figure
+    accuracy: Figure
+    hidden: int
+    unigram_baseline: Unigrams
+
+
+class Scores(MaskedScores):
+    """The same with what they depend on."""
+
+    signature: str
 
 
 class Tally:
@@ -72,18 +94,16 @@ def validate(network: MaskFiller, table: Table, recipe: Recipe, device: torch.de
     return {"loss": tally.loss, "nll": rows["nll"] / rows["hidden"], "accuracy": rows["right"] / rows["hidden"]}
 
 
-def scores(
-    model: MaskFilling, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None
-) -> dict[str, Any]:
+def scores(model: MaskFilling, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None) -> Scores:
     """All scores of a held-out table, with 95 % intervals from resampling its rows, and the baselines beside them."""
     tally = Tally(len(table.columns[TEXT].counts))
     rows = measured(model.network, table, model.recipe, tally.row_sums, model.device)
-    return masked_scores(model, rows, tally, unigrams) | {"signature": signed(model, table, steps)}
+    return {**masked_scores(model, rows, tally, unigrams), "signature": signed(model, table, steps)}
 
 
 def masked_scores(
     model: MaskFilling, rows: dict[str, np.ndarray], tally: Tally, unigrams: np.ndarray
-) -> dict[str, Any]:
+) -> MaskedScores:
     """How well masked tokens are predicted."""
     return {
         "nll": metric(rows["nll"], rows["hidden"]),
@@ -101,14 +121,14 @@ def signed(model: MaskFilling, table: Table, steps: int) -> str:
     return signature(model, table, steps, mask_rate=f"{objective.mask_rate:g}", **whole)
 
 
-def unigram_baseline(seen: np.ndarray, wanted: np.ndarray, special: int) -> dict[str, float]:
+def unigram_baseline(seen: np.ndarray, wanted: np.ndarray, special: int) -> Unigrams:
     """What the frequencies of tokens in the training text alone achieve; ids below `special` are never hidden."""
     seen = np.where(np.arange(len(seen)) < special, 0, seen)
     log_p = np.log((seen + 1.0) / (seen + 1.0).sum())
     return {"nll": -float(wanted @ log_p) / wanted.sum(), "accuracy": float(wanted[seen.argmax()] / wanted.sum())}
 
 
-def headline(scores: dict[str, Any]) -> str:
+def headline(scores: MaskedScores) -> str:
     """The scores in one line."""
     alone = scores["unigram_baseline"]
     line = f"NLL {scores['nll']['value']:.4f} nats and {scores['accuracy']['value']:.2%} right"

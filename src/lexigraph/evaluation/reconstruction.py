@@ -20,7 +20,7 @@ loss            sampled_kl + posterior_kl: the same for smoothed targets; the be
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lexigraph.abilities.spaces import SentenceSpace
-from lexigraph.evaluation.intervals import left_out, metric, reference, signature
+from lexigraph.evaluation.intervals import Counted, Figure, left_out, metric, reference, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
@@ -44,6 +44,37 @@ from lexigraph.text.tables import Table
 TEXT = "text"
 METRICS = {"loss": False, "nll": False, "accuracy": True}  # for `train.metric`: is greater better? loss: see above
 POSTERIOR = 5  # stream of random numbers (objectives/rng.py)
+
+
+class SentenceScores(TypedDict):
+    """What is measured of whole sentences, written from their vectors alone."""
+
+    exact: Figure
+    bleu: Figure
+    bleu_signature: str
+
+
+class Bound(TypedDict, total=False):
+    """What is measured of a variational model besides: the ELBO and its parts."""
+
+    negative_elbo: Figure
+    loss: Figure
+    posterior_kl: Figure
+    sampled_kl: Figure
+    sampled_nll: Figure
+    sampled_accuracy: Figure
+
+
+class Scores(SentenceScores, Bound, Counted):
+    """What is measured of an autoencoder."""
+
+    kl: Figure
+    nll: Figure
+    accuracy: Figure
+    always_the_commonest_token: float
+    tokens: int
+    sentences: int
+    signature: str
 
 
 def row_sums(network: Autoencoder, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
@@ -97,34 +128,31 @@ def validate(network: Autoencoder, table: Table, recipe: Recipe, device: torch.d
     return found
 
 
-def scores(
-    model: SentenceSpace, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None
-) -> dict[str, Any]:
+def scores(model: SentenceSpace, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None) -> Scores:
     """All scores of a held-out table. Whole sentences are decoded for the first `eval.sentences` only."""
     rows = measured(model.network, table, model.recipe, row_sums, model.device)
     tokens = rows["tokens"]
-    result: dict[str, Any] = {
-        "kl": metric(rows["kl"], tokens),
-        "nll": metric(rows["nll"], tokens),
-        "accuracy": metric(rows["right"], tokens),
-    }
-    if "posterior_kl" in rows:
-        result |= _bound(rows)
+    bound = _bound(rows) if "posterior_kl" in rows else Bound()
     text, first = table.columns[TEXT], slice(model.recipe.eval.sentences)
     starts, lengths = table.cut(model.network.traits)
     contents = text.contents(starts[first], lengths[first])
     wanted = text.raw(table.examples_of(Rows(starts[first], lengths[first]), TEXT))
     written = [found[0].text for found in model.hypotheses(model.space.encode(contents))]
-    result |= sentence_scores(written, wanted)
-    result["too_long"] = table.too_long(model.network.traits)
-    result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model
-    result["tokens"], result["sentences"] = int(tokens.sum()), len(wanted)
-    result["signature"] = signature(model, table, steps, decoding="greedy", reference=reference(model))
-    return result
+    return {
+        "kl": metric(rows["kl"], tokens),
+        "nll": metric(rows["nll"], tokens),
+        "accuracy": metric(rows["right"], tokens),
+        **bound,
+        **sentence_scores(written, wanted),
+        "too_long": table.too_long(model.network.traits),
+        "always_the_commonest_token": float(unigrams.max() / unigrams.sum()),  # accuracy without any model
+        "tokens": int(tokens.sum()),
+        "sentences": len(wanted),
+        "signature": signature(model, table, steps, decoding="greedy", reference=reference(model)),
+    }
 
 
-def _bound(rows: dict[str, np.ndarray]) -> dict[str, Any]:
-    """What a variational model has besides: the ELBO and its parts."""
+def _bound(rows: dict[str, np.ndarray]) -> Bound:
     tokens, divergence = rows["tokens"], rows["posterior_kl"]
     return {
         "negative_elbo": metric(rows["sampled_nll"] + divergence, tokens),
@@ -136,7 +164,7 @@ def _bound(rows: dict[str, np.ndarray]) -> dict[str, Any]:
     }
 
 
-def sentence_scores(written: list[str], wanted: list[str]) -> dict[str, Any]:
+def sentence_scores(written: list[str], wanted: list[str]) -> SentenceScores:
     """Exact match and BLEU of decoded sentences."""
     import sacrebleu
 
@@ -149,7 +177,7 @@ def sentence_scores(written: list[str], wanted: list[str]) -> dict[str, Any]:
     }
 
 
-def headline(scores: dict[str, Any]) -> str:
+def headline(scores: Scores) -> str:
     """The scores in one line."""
     bound = ""
     if "negative_elbo" in scores:

@@ -11,8 +11,6 @@ it is to call every token original.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -20,10 +18,11 @@ from torch.nn import functional as F
 
 from lexigraph.abilities.encoding import MaskFilling
 from lexigraph.evaluation import masked
-from lexigraph.evaluation.intervals import metric
+from lexigraph.evaluation.intervals import Figure, metric
 from lexigraph.evaluation.masked import (
     METRICS,
     TEXT,
+    MaskedScores,
     Tally,
     baseline,
     choosing,
@@ -38,6 +37,16 @@ from lexigraph.recipe import Recipe
 from lexigraph.text.tables import Table
 
 __all__ = ["METRICS", "baseline", "choosing", "frequencies", "headline", "scores", "validate"]
+
+
+class Scores(MaskedScores):
+    """What is measured of both parts."""
+
+    detection: Figure
+    detection_nll: Figure
+    caught: Figure
+    always_original: float
+    signature: str
 
 
 class Detection(Tally):
@@ -68,13 +77,12 @@ def validate(network: MaskFiller, table: Table, recipe: Recipe, device: torch.de
     return scores | {"detection": rows["detected"] / rows["tokens"]}
 
 
-def scores(
-    model: MaskFilling, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None
-) -> dict[str, Any]:
+def scores(model: MaskFilling, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None) -> Scores:
     """All scores of a held-out table, with 95 % intervals from resampling its rows, and the baselines beside them."""
     tally = Detection(len(table.columns[TEXT].counts))
     rows = measured(model.network, table, model.recipe, tally.row_sums, model.device)
-    return masked_scores(model, rows, tally, unigrams) | {
+    return {
+        **masked_scores(model, rows, tally, unigrams),
         "detection": metric(rows["detected"], rows["tokens"]),
         "detection_nll": metric(rows["detection_nll"], rows["tokens"]),
         "caught": metric(rows["caught"], rows["replaced"]),
@@ -83,7 +91,7 @@ def scores(
     }
 
 
-def headline(scores: dict[str, Any]) -> str:
+def headline(scores: Scores) -> str:
     """The scores in one line."""
     return (
         f"{masked.headline(scores)}; original or replaced: {scores['detection']['value']:.2%} (always original: "

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
@@ -76,16 +76,17 @@ def text_rows(
     prompts = [model.tokenizer.decode(row[:prompt_tokens]) for row in human]
     given = [row.tolist() for row in model.rows(prompts)[0]]
 
-    def written(**how: Any) -> list[_Text]:
-        found = model.continuations(prompts, max_new=max_new, **how)
+    continued = partial(model.continuations, prompts, max_new=max_new)
+
+    def written(found: Sequence[Hypothesis]) -> list[_Text]:
         return [_Text([*row, *h.tokens], len(row), h.finished) for row, h in zip(given, found, strict=True)]
 
     kinds = {
         "human": [_Text(row, prompt_tokens, ended=True) for row in human],
-        "beam 5": written(beam=5),
-        "greedy": written(temperature=0),
-        "sampled": written(temperature=1.0),
-        "sampled, top-p 0.9": written(temperature=1.0, top_p=0.9),
+        "beam 5": written(continued(beam=5)),
+        "greedy": written(continued(temperature=0)),
+        "sampled": written(continued(temperature=1.0)),
+        "sampled, top-p 0.9": written(continued(temperature=1.0, top_p=0.9)),
     }
     return [_text_row(model, kind, made) for kind, made in kinds.items()]
 

@@ -12,14 +12,14 @@ commonest tag of the training split.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lexigraph.abilities.tagging import Tagger
-from lexigraph.evaluation.intervals import metric, signature
+from lexigraph.evaluation.intervals import Figure, metric, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
@@ -30,6 +30,23 @@ from lexigraph.recipe import Recipe
 from lexigraph.text.tables import Table
 
 METRICS = {"loss": False, "accuracy": True, "f1": True}  # for `train.metric`: is greater better?
+
+
+class Scores(TypedDict):
+    """What is measured of a tagger."""
+
+    accuracy: Figure
+    f1: NotRequired[Figure]  # where tags are spans
+    spans: NotRequired[int]
+    nll: Figure
+    always_the_commonest_tag: float
+    words: int
+    signature: str
+
+
+class _SpanScores(TypedDict, total=False):
+    f1: Figure
+    spans: int
 
 
 def spans_of(tags: Sequence[str]) -> set[tuple[int, int, str]]:
@@ -96,15 +113,17 @@ def validate(network: TaggerNetwork, table: Table, recipe: Recipe, device: torch
     return {"loss": loss, "accuracy": float(rows["right"].sum() / rows["words"].sum()), "f1": f1_of(rows)}
 
 
-def scores(model: Tagger, table: Table, steps: int, counts: np.ndarray, baseline: None = None) -> dict[str, Any]:
+def scores(model: Tagger, table: Table, steps: int, counts: np.ndarray, baseline: None = None) -> Scores:
     """All scores of a held-out table, with 95 % intervals from resampling its sentences, and the baseline beside."""
     rows = measured(model.network, table, model.recipe, Spans(model.network.tag_names).row_sums, model.device)
-    found: dict[str, Any] = {"accuracy": metric(rows["right"], rows["words"])}
+    spans: _SpanScores = {}
     if rows["span_true"].sum():
-        found["f1"] = metric(2 * rows["span_right"], rows["span_true"] + rows["span_called"])
-        found["spans"] = int(rows["span_true"].sum())
+        spans["f1"] = metric(2 * rows["span_right"], rows["span_true"] + rows["span_called"])
+        spans["spans"] = int(rows["span_true"].sum())
     stored = table.columns[TAGS].values
-    return found | {
+    return {
+        "accuracy": metric(rows["right"], rows["words"]),
+        **spans,
         "nll": metric(rows["nll"], rows["known"]),
         "always_the_commonest_tag": float((stored == counts.argmax()).mean()),
         "words": int(rows["words"].sum()),
@@ -112,7 +131,7 @@ def scores(model: Tagger, table: Table, steps: int, counts: np.ndarray, baseline
     }
 
 
-def headline(scores: dict[str, Any]) -> str:
+def headline(scores: Scores) -> str:
     """The scores in one line."""
     line = (
         f"{scores['accuracy']['value']:.2%} of {scores['words']:,} words right (always the commonest tag: "

@@ -15,7 +15,7 @@ on that.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lexigraph.abilities.translating import Translator
-from lexigraph.evaluation.intervals import left_out, metric, reference, signature
+from lexigraph.evaluation.intervals import FEWEST, Counted, Figure, left_out, metric, reference, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
@@ -34,9 +34,38 @@ from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Rows
 from lexigraph.text.tables import Table
 
+if TYPE_CHECKING:
+    from sacrebleu.metrics import BLEU, CHRF
+
 METRICS = {"loss": False, "nll": False, "accuracy": True}  # for `train.metric`: is greater better?
 BEAM, ALPHA = 5, 0.7
 RESAMPLES = 1000
+
+
+class CorpusScores(TypedDict, total=False):
+    """What is measured of whole texts, where sources and targets are given."""
+
+    bleu: Figure
+    bleu_signature: str
+    chrf: Figure
+    chrf_signature: str
+    exact: Figure
+
+
+class Written(CorpusScores, Counted, total=False):
+    """The same, and how many texts it comes from."""
+
+    sentences: int
+
+
+class Scores(Written):
+    """What is measured of a translator."""
+
+    nll: Figure
+    accuracy: Figure
+    always_the_commonest_token: float
+    tokens: int
+    signature: str
 
 
 def row_sums(network: EncoderDecoder, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
@@ -78,13 +107,11 @@ def validate(network: EncoderDecoder, table: Table, recipe: Recipe, device: torc
     return {name: float(rows[key].sum() / tokens) for name, key in zip(METRICS, rows, strict=False)}
 
 
-def scores(
-    model: Translator, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None
-) -> dict[str, Any]:
+def scores(model: Translator, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None) -> Scores:
     """All scores of a held-out table. Only the first `eval.sentences` pairs are translated."""
     rows, traits = measured(model.network, table, model.recipe, row_sums, model.device), model.network.traits
     tokens = rows["tokens"]
-    result: dict[str, Any] = {"nll": metric(rows["nll"], tokens), "accuracy": metric(rows["right"], tokens)}
+    whole: Written = {}
     more = {}
     if TARGET in table.columns and model.recipe.eval.sentences:
         starts, lengths = table.cut(traits)
@@ -93,33 +120,44 @@ def scores(
         sources = [np.asarray(table.columns[SOURCE].of(example))[1:-1] for example in chosen.tolist()]
         found = model.translations(sources, beam=BEAM, alpha=ALPHA)
         written = model.tokenizer.decode_batch([best[0].tokens for best in found])
-        result |= corpus_scores(written, table.columns[TARGET].raw(chosen))
-        result["sentences"] = len(written)
+        whole = {**corpus_scores(written, table.columns[TARGET].raw(chosen)), "sentences": len(written)}
         more = {"decoding": f"beam-{BEAM}-alpha-{ALPHA}", "reference": reference(model)}
     if model.recipe.data.unit != "stream":
-        result["too_long"] = table.too_long(traits)
-    result["always_the_commonest_token"] = float(unigrams.max() / unigrams.sum())  # accuracy without any model
-    result["tokens"] = int(tokens.sum())
-    result["signature"] = signature(model, table, steps, **more)
-    return result
+        whole["too_long"] = table.too_long(traits)
+    return {
+        "nll": metric(rows["nll"], tokens),
+        "accuracy": metric(rows["right"], tokens),
+        **whole,
+        "always_the_commonest_token": float(unigrams.max() / unigrams.sum()),  # accuracy without any model
+        "tokens": int(tokens.sum()),
+        "signature": signature(model, table, steps, **more),
+    }
 
 
-def corpus_scores(written: list[str], wanted: list[str]) -> dict[str, Any]:
+def corpus_scores(written: list[str], wanted: list[str]) -> CorpusScores:
     """BLEU and chrF with their signatures, and intervals by resampling sentences."""
     from sacrebleu.metrics import BLEU, CHRF
 
-    found: dict[str, Any] = {}
-    for name, judge in (("bleu", BLEU(tokenize="13a")), ("chrf", CHRF())):
-        enough = len(written) >= 20
-        score: Any = judge.corpus_score(written, [wanted], n_bootstrap=RESAMPLES if enough else 1)
-        ends = [score._mean - score._ci, score._mean + score._ci] if enough else []
-        found[name] = {"value": float(score.score), "interval": list(map(float, ends))}
-        found[f"{name}_signature"] = str(judge.get_signature())
+    bleu, chrf = BLEU(tokenize="13a"), CHRF()
     same = np.array([a == b for a, b in zip(written, wanted, strict=True)], np.float64)
-    return found | {"exact": metric(same, np.ones_like(same))}
+    return {
+        "bleu": _resampled(bleu, written, wanted),
+        "bleu_signature": str(bleu.get_signature()),  # complete only after the score
+        "chrf": _resampled(chrf, written, wanted),
+        "chrf_signature": str(chrf.get_signature()),
+        "exact": metric(same, np.ones_like(same)),
+    }
 
 
-def headline(scores: dict[str, Any]) -> str:
+def _resampled(judge: BLEU | CHRF, written: list[str], wanted: list[str]) -> Figure:
+    """A score of sacreBLEU, with its interval where there are texts enough for one."""
+    enough = len(written) >= FEWEST
+    score = judge.corpus_score(written, [wanted], n_bootstrap=RESAMPLES if enough else 1)
+    ends = [score._mean - score._ci, score._mean + score._ci] if enough else []
+    return {"value": float(score.score), "interval": list(map(float, ends))}
+
+
+def headline(scores: Scores) -> str:
     """The scores in one line."""
     line = f"NLL {scores['nll']['value']:.4f} nats per token, {scores['accuracy']['value']:.2%} of tokens"
     if "bleu" not in scores:

@@ -6,13 +6,14 @@ vocabulary.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange.settings import Settings
 from lexigraph.models.bart import Config
 from lexigraph.nn.feedforward import Activation
 
@@ -45,7 +46,24 @@ MEMORY = {
 }
 
 
-def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
+class Theirs(TypedDict, total=False):
+    """Of their config.json, what is read."""
+
+    encoder_layers: int
+    decoder_layers: int
+    encoder_attention_heads: int
+    decoder_attention_heads: int
+    d_model: int
+    encoder_ffn_dim: int
+    decoder_ffn_dim: int
+    max_position_embeddings: int
+    activation_function: str
+    dropout: float
+    scale_embedding: bool
+    tie_word_embeddings: bool
+
+
+def config_from(theirs: Theirs) -> Settings:
     """Our Config's fields."""
     activation = theirs.get("activation_function", "gelu")
     if activation not in ACTIVATIONS:
@@ -67,7 +85,7 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
+def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     if config.activation not in names:

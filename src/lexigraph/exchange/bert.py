@@ -6,13 +6,15 @@ Which tokens begin and end a text and hide others stands in the vocabulary.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange.settings import Settings
 from lexigraph.models.bert import Config
+from lexigraph.models.electra import Config as ElectraConfig
 from lexigraph.nn.feedforward import Activation
 
 MODEL_TYPES = ("bert",)
@@ -35,7 +37,26 @@ HEAD = {"head.dense": "cls.predictions.transform.dense", "head.norm": "cls.predi
 POOLER = {"pool": "bert.pooler.dense", "order": "cls.seq_relationship"}
 
 
-def config_from(theirs: dict[str, Any], weights: Collection[str] = ()) -> dict[str, Any]:
+class Theirs(TypedDict, total=False):
+    """Of their config.json, what is read."""
+
+    architectures: list[str] | None
+    num_hidden_layers: int
+    num_attention_heads: int
+    hidden_size: int
+    intermediate_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
+    layer_norm_eps: float
+    hidden_act: str
+    hidden_dropout_prob: float
+    position_embedding_type: str
+    is_decoder: bool
+    add_cross_attention: bool
+    tie_word_embeddings: bool
+
+
+def config_from(theirs: Theirs, weights: Collection[str] = ()) -> Settings:
     """Our Config's fields.
 
     weights: the names in the file; the oldest models have a pooler that their config does not speak of.
@@ -44,7 +65,7 @@ def config_from(theirs: dict[str, Any], weights: Collection[str] = ()) -> dict[s
     return shape_from(theirs, "BERT") | {"pooler": pooler}
 
 
-def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
+def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
     inner = config.inner or 4 * config.dim
     return {
@@ -74,7 +95,7 @@ def _names(config: Config) -> list[tuple[str, list[str]]]:
 # ---- what ELECTRA's have in common with them -----------------------------------------------------------------------
 
 
-def shape_from(theirs: dict[str, Any], family: str) -> dict[str, Any]:
+def shape_from(theirs: Theirs, family: str) -> Settings:
     """The fields that all of this kind have."""
     activation = theirs.get("hidden_act", "gelu")
     if activation not in ACTIVATIONS:
@@ -103,7 +124,9 @@ def shape_from(theirs: dict[str, Any], family: str) -> dict[str, Any]:
     }
 
 
-def shape_to(config: Any, family: str, vocabulary: int, dim: int, heads: int, inner: int) -> dict[str, Any]:
+def shape_to(
+    config: Config | ElectraConfig, family: str, vocabulary: int, dim: int, heads: int, inner: int
+) -> Settings:
     """The same fields under their names."""
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     if config.activation not in names:

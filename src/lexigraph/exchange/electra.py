@@ -7,12 +7,14 @@ goes out unless the generator is asked for.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange import bert
 from lexigraph.exchange.bert import both, embedding_names, layer_names, renamed, shape_from, shape_to, split
+from lexigraph.exchange.settings import Settings
 from lexigraph.models.electra import Config, generator_shape
 
 MODEL_TYPES = ("electra",)
@@ -28,7 +30,13 @@ HEADS = {  # ours: theirs
 Part = Literal["discriminator", "generator"]
 
 
-def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
+class Theirs(bert.Theirs, total=False):
+    """The same of theirs as for BERT, and the width of the table."""
+
+    embedding_size: int
+
+
+def config_from(theirs: Theirs) -> Settings:
     """Our Config's fields."""
     named = theirs.get("architectures") or [ARCHITECTURES["discriminator"]]
     parts = [part for part, name in ARCHITECTURES.items() if name in named]
@@ -40,7 +48,7 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
     return shape | {"embedding": theirs.get("embedding_size", 128), "part": parts[0], "generator_share": 1.0}
 
 
-def config_to(config: Config, vocabulary: int, part: Part | None = None) -> dict[str, Any]:
+def config_to(config: Config, vocabulary: int, part: Part | None = None) -> Settings:
     """Their config.json for one part."""
     part = _part(config, part)
     dim, heads, inner = config.dim, config.heads, config.inner or 4 * config.dim

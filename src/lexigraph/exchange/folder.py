@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
 import torch
@@ -25,16 +25,24 @@ from torch import Tensor
 from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.exchange.settings import Config, Exchange, Settings, Tensors
 from lexigraph.nn.network import MaskFiller, Network, build, columns_of
 from lexigraph.recipe import Recipe
 from lexigraph.registry import system
 from lexigraph.run import FORMAT, Run, replacing
+from lexigraph.text.readers import Json
 from lexigraph.text.tokenizer import IMPORTED, Tokenizer
 from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.text.vocabulary import Added, Content
 from lexigraph.weights import read_tensors, run_weights, write_tensors
 
-Tensors = dict[str, Tensor]
 Value = TypeVar("Value")
+
+
+class Index(TypedDict, total=False):
+    """Of weights in several files, which is in which."""
+
+    weight_map: dict[str, str]
 
 
 class Family(NamedTuple):
@@ -43,9 +51,8 @@ class Family(NamedTuple):
     system: str
     module: str
 
-    def load(self) -> Any:
-        """config_from, config_to, weights_from, weights_to."""
-        return importlib.import_module(self.module)
+    def load(self) -> Exchange:
+        return cast(Exchange, importlib.import_module(self.module))
 
 
 FAMILIES: dict[str, Family] = {
@@ -111,7 +118,7 @@ def import_folder(source: str | Path, out: str | Path) -> Path:
     return out
 
 
-def _config(source: Path) -> dict[str, Any]:
+def _config(source: Path) -> Settings:
     if not source.is_dir():
         raise LexigraphError(f"There is no folder {source}.")
     if not (source / CONFIG).exists():
@@ -119,7 +126,7 @@ def _config(source: Path) -> dict[str, Any]:
     return _json(source / CONFIG)
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path) -> Settings:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -129,7 +136,7 @@ def _json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _family(model_type: Any, source: Path) -> Family:
+def _family(model_type: Json, source: Path) -> Family:
     if model_type not in FAMILIES:
         raise LexigraphError(
             f"{source} holds a model of type {model_type!r}, which is not supported; supported are: "
@@ -149,7 +156,7 @@ def _told(translate: Callable[[], Value], where: Path) -> Value:
         raise LexigraphError(f"{where} does not fit together: {reason}") from None
 
 
-def _config_of(kind: type, fields: dict[str, Any], source: Path) -> Any:
+def _config_of(kind: type, fields: Settings, source: Path) -> Config:
     """The settings as our Config, their types checked."""
     try:
         return recipes.section(recipes.Source(str(source / CONFIG), ""), "model", kind, fields)
@@ -171,7 +178,7 @@ def _weights(source: Path) -> Tensors:
     if (source / WEIGHTS).exists():
         return read_tensors(source / WEIGHTS)
     if (source / INDEX).exists():
-        positions = _json(source / INDEX).get("weight_map", {})
+        positions = cast(Index, _json(source / INDEX)).get("weight_map", {})
         files = sorted(set(positions.values()))
         if missing := [name for name in files if not (source / name).is_file()]:
             raise LexigraphError(
@@ -190,7 +197,7 @@ def _weights(source: Path) -> Tensors:
     raise LexigraphError(f"{source} is incomplete: there is neither {WEIGHTS} nor {INDEX}. Was it copied whole?")
 
 
-def _tokenizer(source: Path, theirs: dict[str, Any]) -> Tokenizer:
+def _tokenizer(source: Path, theirs: Settings) -> Tokenizer:
     """Their tokenizer, or ours if the folder was written by Lexigraph."""
     path, size = source / TOKENIZER, theirs.get("vocab_size")
     if not isinstance(size, int):
@@ -202,7 +209,7 @@ def _tokenizer(source: Path, theirs: dict[str, Any]) -> Tokenizer:
                 "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
             )
         raise LexigraphError(f"{source} is incomplete: {TOKENIZER} is missing. Was it copied whole?")
-    content = _json(path)
+    content = cast(Content, _json(path))
     first = theirs.get("decoder_start_token_id")
     start = {"start": first} if isinstance(first, int) else {}  # what a decoder is given first
     if "lexigraph" in content.get("model", {}):
@@ -220,12 +227,13 @@ def _tokenizer(source: Path, theirs: dict[str, Any]) -> Tokenizer:
         raise LexigraphError(f"{path} is damaged or of a kind that is not known: {error}.") from None
 
 
-def _names(source: Path, theirs: dict[str, Any], content: dict[str, Any]) -> dict[str, str]:
+def _names(source: Path, theirs: Settings, content: Content) -> dict[str, str]:
     """The special tokens by what they are for: as the tokenizer's files name them, or by ids of the config."""
-    said: dict[str, Any] = {}
+    said: dict[str, str | Added] = {}
     for file in (SPECIAL, SETTINGS):
         if (source / file).exists():
-            said |= {key: value for key, value in _json(source / file).items() if value}
+            named = cast(dict[str, str | Added], _json(source / file))
+            said |= {key: value for key, value in named.items() if value}
     texts = {key: value["content"] if isinstance(value, dict) else value for key, value in said.items()
              if key.endswith("_token") and isinstance(value, dict | str)}  # fmt: skip
     vocabulary = {token["id"]: token["content"] for token in content.get("added_tokens", [])}
@@ -237,7 +245,7 @@ def _names(source: Path, theirs: dict[str, Any], content: dict[str, Any]) -> dic
     return {role: name for role, name in found.items() if name}
 
 
-def _recipe(name: str, config: Any, tokenizer: Tokenizer, source: Path) -> Recipe:
+def _recipe(name: str, config: Config, tokenizer: Tokenizer, source: Path) -> Recipe:
     """A recipe that says what the model is; how to train it further is as the shipped recipe says."""
     usual = recipes.read(name)
     return dataclasses.replace(
@@ -316,7 +324,7 @@ def export_folder(run: str | Path, out: str | Path) -> Path:
     return out
 
 
-def _written(recipe: Recipe, vocabulary: int) -> tuple[Any, dict[str, Any]]:
+def _written(recipe: Recipe, vocabulary: int) -> tuple[Exchange, Settings]:
     """The family that can hold this model, and its config.json."""
     modules = [family.load() for family in FAMILIES.values() if family.system == recipe.system]
     if not modules:
@@ -331,7 +339,7 @@ def _written(recipe: Recipe, vocabulary: int) -> tuple[Any, dict[str, Any]]:
     raise LexigraphError(" ".join(errors))
 
 
-def _special_names(tokenizer: Tokenizer, network: Network) -> dict[str, Any]:
+def _special_names(tokenizer: Tokenizer, network: Network) -> dict[str, str | list[str]]:
     """Their names for our special tokens."""
     kept = ("pad", "unk", "eos", "cls", "sep", "mask")
     ids: dict[str, int] = {role: tokenizer.roles[role] for role in kept if role in tokenizer.roles}
@@ -345,13 +353,19 @@ def _special_names(tokenizer: Tokenizer, network: Network) -> dict[str, Any]:
     return names | ({"additional_special_tokens": others} if others else {})
 
 
-def _tokenizer_content(tokenizer: Tokenizer) -> dict[str, Any]:
+def _tokenizer_content(tokenizer: Tokenizer) -> Content:
     """The tokenizer's file as theirs: special tokens are announced, as their reader wants them."""
     content = tokenizer.content
     if tokenizer.kind == IMPORTED:
-        return {**content, "model": {key: value for key, value in content["model"].items() if key != "lexigraph"}}
-    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    return {**content, "added_tokens": [{"id": i, "content": name, **plain} for name, i in tokenizer.special.items()]}
+        model = content["model"].copy()
+        model.pop("lexigraph", None)
+        return {**content, "model": model}
+    return {**content, "added_tokens": [_announced(name, i) for name, i in tokenizer.special.items()]}
+
+
+def _announced(name: str, i: int) -> Added:
+    return {"id": i, "content": name, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+            "special": True}  # fmt: skip
 
 
 # ---- both ------------------------------------------------------------------------------------------------------

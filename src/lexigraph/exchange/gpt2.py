@@ -6,12 +6,13 @@ missing biases are 0, and sinusoidal positions are a table like any other.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange.settings import Settings
 from lexigraph.models.gpt import Config
 from lexigraph.nn.positions import sinusoidal
 
@@ -33,11 +34,24 @@ LAYER = {
 }
 
 
-def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
+class Theirs(TypedDict, total=False):
+    """Of their config.json, what is read."""
+
+    n_layer: int
+    n_head: int
+    n_embd: int
+    n_positions: int
+    n_inner: int | None
+    activation_function: str
+    resid_pdrop: float
+    tie_word_embeddings: bool
+
+
+def config_from(theirs: Theirs) -> Settings:
     """The fields of our Config."""
     for key, wanted in SUPPORTED.items():
         if theirs.get(key, wanted) != wanted:
-            raise LexigraphError(f"A GPT-2 with {key} = {theirs[key]!r} is not supported, only with {wanted!r}.")
+            raise LexigraphError(f"A GPT-2 with {key} = {theirs.get(key)!r} is not supported, only with {wanted!r}.")
     activation = theirs.get("activation_function", "gelu_new")
     if activation not in ACTIVATIONS:
         raise LexigraphError(f"The activation {activation!r} is not supported, only {', '.join(ACTIVATIONS)}.")
@@ -57,7 +71,7 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
+def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     if config.positions == "rotary" or config.norm != "pre" or config.activation not in names:

@@ -6,17 +6,20 @@ stand side by side head by head, ours all q first.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange.settings import Settings
 from lexigraph.models.gpt import Config
 
 MODEL_TYPES = ("gpt_neox",)
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu-tanh", "relu": "relu", "silu": "silu"}
-SUPPORTED: dict[str, tuple[Any, Any]] = {  # what is supported, and what their library takes when nothing is said
+SUPPORTED: dict[
+    str, tuple[float | str, float | str]
+] = {  # what is supported, and what their library takes when nothing is said
     "use_parallel_residual": (False, True),
     "attention_bias": (True, True),
     "layer_norm_eps": (1e-5, 1e-5),
@@ -40,11 +43,26 @@ LAYER = {
 }
 
 
-def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
+class Theirs(TypedDict, total=False):
+    """Of their config.json, what is read."""
+
+    num_hidden_layers: int
+    num_attention_heads: int
+    hidden_size: int
+    max_position_embeddings: int
+    intermediate_size: int
+    hidden_act: str
+    hidden_dropout: float
+    tie_word_embeddings: bool
+    rope_parameters: Settings | None
+    rope_scaling: Settings | None  # what older versions call it
+
+
+def config_from(theirs: Theirs) -> Settings:
     """The fields of our Config."""
     turned = theirs.get("rope_parameters") or theirs.get("rope_scaling") or {}
     newer = {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta", "rope_type": "rope_type"}
-    said = theirs | {old: turned[new] for old, new in newer.items() if new in turned}
+    said = {**theirs, **{old: turned[new] for old, new in newer.items() if new in turned}}
     for key, (wanted, usual) in SUPPORTED.items():
         if said.get(key, usual) != wanted:
             raise LexigraphError(
@@ -68,7 +86,7 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
+def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     if config.positions != "rotary" or config.norm != "pre" or config.activation not in names:

@@ -5,12 +5,13 @@ Their first layer of each stack holds the bias of distances that all its layers 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange.settings import Settings
 from lexigraph.models.t5 import Config
 from lexigraph.nn.feedforward import Activation
 
@@ -33,7 +34,25 @@ ENDS = {  # ours: theirs
 }
 
 
-def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
+class Theirs(TypedDict, total=False):
+    """Of their config.json, what is read."""
+
+    num_layers: int
+    num_decoder_layers: int | None
+    num_heads: int
+    d_kv: int
+    d_model: int
+    d_ff: int
+    feed_forward_proj: str
+    dropout_rate: float
+    scale_decoder_outputs: bool
+    tie_word_embeddings: bool
+    relative_attention_num_buckets: int
+    relative_attention_max_distance: int
+    layer_norm_epsilon: float
+
+
+def config_from(theirs: Theirs) -> Settings:
     """Our Config's fields."""
     kind = theirs.get("feed_forward_proj", "relu")
     if kind not in ACTIVATIONS:
@@ -57,7 +76,7 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
+def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     kind = names.get((config.activation, config.gated))

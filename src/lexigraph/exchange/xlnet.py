@@ -5,17 +5,18 @@ transformers keeps q, k, v, r and o as (d, H, D), and its segment vectors whethe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange.settings import Settings
 from lexigraph.models.xlnet import Config
 
 MODEL_TYPES = ("xlnet",)
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu-tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
-SUPPORTED = {  # what other values would ask for is not here
+SUPPORTED: dict[str, bool | str] = {  # what other values would ask for is not here
     "attn_type": "bi",
     "bi_data": False,
     "same_length": False,
@@ -36,11 +37,26 @@ LAYER = {  # what has the same form on both sides
 BIASES = {"r_w_bias": "by_content", "r_r_bias": "by_distance", "r_s_bias": "by_segment"}  # (H, D), (H, 1, D)
 
 
-def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
+class Theirs(TypedDict, total=False):
+    """Of their config.json, what is read."""
+
+    n_layer: int
+    n_head: int
+    d_model: int
+    d_head: int
+    d_inner: int
+    ff_activation: str
+    dropout: float
+    layer_norm_eps: float
+    mem_len: int | None
+    clamp_len: int | None
+
+
+def config_from(theirs: Theirs) -> Settings:
     """The fields of our Config."""
     for key, wanted in SUPPORTED.items():
         if theirs.get(key, wanted) != wanted:
-            raise LexigraphError(f"An XLNet with {key} = {theirs[key]!r} is not supported, only with {wanted!r}.")
+            raise LexigraphError(f"An XLNet with {key} = {theirs.get(key)!r} is not supported, only with {wanted!r}.")
     if (theirs.get("clamp_len") or -1) > 0:
         raise LexigraphError("An XLNet whose distances are clamped (clamp_len) is not supported.")
     activation = theirs.get("ff_activation", "gelu")
@@ -63,7 +79,7 @@ def config_from(theirs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def config_to(config: Config, vocabulary: int) -> dict[str, Any]:
+def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
     if config.activation == "swish":
         raise LexigraphError("transformers has no swish with a learned factor: this model cannot be exported.")

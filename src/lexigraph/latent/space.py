@@ -7,7 +7,7 @@ the order of the question.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -27,6 +27,15 @@ ENCODED = 2048  # tokens encoded at once
 DECODED = 64  # sentences decoded at once
 REFINED = 1024  # tokens refined at once
 PATIENCE = 500  # steps of refinement before a sentence is given up
+
+
+class Search(TypedDict, total=False):
+    """How sentences are looked for; `Space.decode` says what is usual."""
+
+    beam: int
+    n_best: int
+    alpha: float
+    noise: float | np.ndarray
 
 
 class Space:
@@ -71,18 +80,22 @@ class Space:
         """The best sentences for vectors (`z`) or pictures (`picture`, in [-1, 1]), best first."""
         noises = self._noises(noise, len(sources))
         found: list[list[Hypothesis]] = []
-        width = max(beam, n_best)
         for first in range(0, len(sources), DECODED):
             part = slice(first, first + DECODED)
             batch = {kind: torch.from_numpy(np.ascontiguousarray(sources[part])).float().to(self.device)}
             if noises.any():
                 batch["noise"] = torch.from_numpy(noises[part].copy()).to(self.device)
-            common: dict[str, Any] = {"eos": self.eos, "max_new": self.network.traits.context, "banned": self.banned}
-            if width > 1:
-                found += beam_search(self.network, batch, width=width, alpha=alpha, n_best=n_best, **common)
-            else:
-                found += [[best] for best in generate(self.network, batch, temperature=0, **common)]
+            found += self._searched(batch, max(beam, n_best), n_best, alpha)
         return found
+
+    def _searched(self, batch: dict[str, Tensor], width: int, n_best: int, alpha: float) -> list[list[Hypothesis]]:
+        longest, banned = self.network.traits.context, self.banned
+        if width == 1:
+            best = generate(self.network, batch, eos=self.eos, max_new=longest, temperature=0, banned=banned)
+            return [[each] for each in best]
+        return beam_search(
+            self.network, batch, eos=self.eos, width=width, max_new=longest, alpha=alpha, n_best=n_best, banned=banned
+        )
 
     def _noises(self, noise: float | np.ndarray, count: int) -> Float32[np.ndarray, " n"]:
         """One noise for each of so many sources, all of them such as the model was trained with."""
@@ -125,7 +138,7 @@ class Space:
             pictures[part] = to_uint8(self.network.draw(self._tensor(z[part])).permute(0, 2, 3, 1).cpu().numpy())
         return pictures
 
-    def read(self, pictures: UInt8[np.ndarray, "n side side 3"], **search: Any) -> list[list[Hypothesis]]:
+    def read(self, pictures: UInt8[np.ndarray, "n side side 3"], **search: Unpack[Search]) -> list[list[Hypothesis]]:
         """The sentences in pictures; `search` as for `decode`."""
         return self.decode(to_float(pictures).transpose(0, 3, 1, 2), "picture", **search)
 

@@ -42,7 +42,7 @@ class Autoencoder(Decoder):
 
     latent: int  # k
     pad: int
-    objective: Any
+    objective: Any  # of its system, with these `Settings` and others
     embedding: nn.Embedding  # of encoder, decoder and output alike
     draws = False  # whether z becomes a picture on its way to the decoder,
     side = 0  # of so many dots in height and width

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from types import ModuleType
 
 import torch
 from jaxtyping import Float, Int
@@ -161,5 +161,5 @@ class CachedState(State):
 
 
 @cache
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     return importlib.import_module("lexigraph.nn.cache_kernel")  # when it is first used: Numba takes a while to load

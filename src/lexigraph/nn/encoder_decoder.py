@@ -214,9 +214,10 @@ class EncoderDecoder(Decoder):
         cache = KeyValueCache.start(
             rows, len(self.decoder), shape.heads, shape.width, min(CAPACITY, self.full_context), memory
         )
-        state: Any = CachedState({}, {"memory": kept, "lengths": lengths}, width, cache=cache, ragged=ragged)
+        state = CachedState({}, {"memory": kept, "lengths": lengths}, width, cache=cache, ragged=ragged)
         for token in self.first:
             step = self.step(state, torch.full((rows,), token, device=ids.device), attention=True)
+            assert isinstance(step.state, CachedState)
             state = step.state
         return step
 

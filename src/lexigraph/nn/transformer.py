@@ -165,6 +165,7 @@ class Layer(nn.Module):
         rotation: Tensor | None = None,
         mask: Mask | None = None,
         memory: Float[Tensor, "B S d"] | KeyValue | None = None,
+        *,
         memory_mask: Tensor | None = None,
         causal: bool = False,
         cache: KeyValue | KeyValueCache | None = None,

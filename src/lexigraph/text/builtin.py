@@ -5,18 +5,17 @@ Wherever a file is expected, the name `grammar` means this corpus; each field of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from lexigraph.errors import UsageError
-from lexigraph.text.readers import Record
+from lexigraph.text.readers import Record, Value
 
 GRAMMAR = "grammar"
 
-Fields = dict[str, Any]
+Fields = Mapping[str, Value]
 
 
 def sentences(count: int) -> Iterator[str]:
@@ -33,7 +32,7 @@ def records(fields: Sequence[str], count: int) -> Iterator[Record]:
         known = "; ".join(" and ".join(names) for names in MAKERS)
         raise UsageError(f"The built-in corpus has no records of {' and '.join(fields)}; it has those of {known}.")
     for number, values in enumerate(islice(maker(), count)):
-        yield Record(values, number, number + 1)
+        yield Record(dict(values), number, number + 1)
 
 
 def _questions() -> Iterator[Fields]:

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -42,6 +41,7 @@ KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files 
 )
 SPACELESS = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 CONTROL = [*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
+Fact = str | float | tuple["Fact", ...] | Mapping[str, "Fact"]  # a value of `FileFacts`
 USUAL = "\n\t“”‘’„‚«»‹›–—…·、。，！？：；「」『』（）।؟،¿¡§°€£"
 
 
@@ -133,7 +133,7 @@ class Report:
         tries = [("or" if place else "try", command) for place, command in enumerate(self.commands)]
         return rows + tries
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Fact | list[str]]:
         """Give everything as plain dictionaries and lists."""
         return asdict(self)
 
@@ -232,8 +232,8 @@ def _characters(code_points: np.ndarray) -> tuple[dict[str, float], dict[str, in
     return shares, dict(unusual.most_common(5))
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
+def _shown(value: Fact) -> str:
+    if isinstance(value, Mapping):
         return ", ".join(f"{name.replace('_', ' ')} = {_shown(part)}" for name, part in value.items())
     if isinstance(value, tuple):
         return ", ".join(map(_shown, value))

@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import islice, repeat
 from random import Random
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar, Unpack
 from zlib import crc32
 
 from lexigraph.errors import UsageError
 from lexigraph.text import grammar, lexicon
 from lexigraph.text.grammar import BE, IT, PERSONS, THEY, WHO, YOU, Clause, I, NounPhrase, Pair, Pronoun, Subject
-from lexigraph.text.lexicon import CONJUNCTION, DETERMINER, ENTRIES, PEOPLE, TIME, Entry, Frame, Noun
+from lexigraph.text.lexicon import CONJUNCTION, DETERMINER, ENTRIES, PEOPLE, TIME, Entry, Frame, Noun, Time
 
 # --- Noun phrases ------------------------------------------------------------------------------------------
 
@@ -103,9 +103,28 @@ def tenses(tags: frozenset[str]) -> tuple[tuple[str, str], ...]:
     return POINTS if "point" in tags else HABITS if "daily" in tags else PROCESSES
 
 
-def draw_adjuncts(rng: Random, tags: frozenset[str], subject: Subject | None, key: str) -> dict[str, Any]:
+class Adjuncts(TypedDict, total=False):
+    """What may stand beside verb and objects, as `Clause` names it."""
+
+    manner: str
+    place: NounPhrase
+    time: Time
+
+
+class Features(Adjuncts, total=False):
+    """Other features of a `Clause` that a construction sets."""
+
+    degree: str
+    complement: Clause
+    passive: bool
+    dative: bool
+    asked: str
+    gap: bool
+
+
+def draw_adjuncts(rng: Random, tags: frozenset[str], subject: Subject | None, key: str) -> Adjuncts:
     """Manner, place and time, each now and then and where it fits; `key` is of `time_key`."""
-    adjuncts: dict[str, Any] = {}
+    adjuncts: Adjuncts = {}
     manners = next((words for tag, words in lexicon.MANNERS.items() if tag in tags), ())
     if manners and rng.random() < 0.25:
         adjuncts["manner"] = pick(rng, manners)
@@ -127,7 +146,7 @@ def compose(
     mood: str = "statement",
     bare: bool = False,
     negative: float = 0.15,
-    **features: Any,
+    **features: Unpack[Features],
 ) -> Clause:
     """A clause of an entry of the pool; a `bare` one has no adjuncts, as in embedded clauses."""
     verb, frame = pick(rng, pool)
@@ -149,8 +168,20 @@ def compose(
         goal = draw_place(rng, frame.preposition, frame.goals, besides=named)
         if goal.preposition in ("in", "on"):  # nothing is in two boxes at once
             goal = replace(goal, plural=False)
-    features |= {"tense": tense, "aspect": aspect, "modal": modal, "mood": mood, "negative": rng.random() < negative}
-    return Clause(frame, verb, subject, objects, goal, predicate, **features)
+    return Clause(
+        frame,
+        verb,
+        subject,
+        objects,
+        goal,
+        predicate,
+        tense=tense,
+        aspect=aspect,
+        modal=modal,
+        mood=mood,
+        negative=rng.random() < negative,
+        **features,
+    )
 
 
 # --- Constructions -----------------------------------------------------------------------------------------

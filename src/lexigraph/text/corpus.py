@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import builtin, clean, images, readers
 from lexigraph.text.builtin import GRAMMAR
 from lexigraph.text.columns import Columns
-from lexigraph.text.encoding import Example
+from lexigraph.text.encoding import Example, running
 from lexigraph.text.tables import SPLITS
 
 if TYPE_CHECKING:  # counting words needs none
@@ -311,7 +311,7 @@ def _records(
         values, key = dict(record.columns), record.columns[first]
         for field in pictures:
             values[field] = images.read(values[field], Path(file).parent)
-        where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else _text(key)) if cut else split
+        where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
             values[field] = (cleaner(str(values[field])) or "") if cleaner else str(values[field])
         if where and all(values[field].strip() for field in texts):
@@ -364,7 +364,7 @@ def learn_vocabularies(
         )
         kinds = {column.kind for column in own.values()}
         if kinds == {"tokens"}:
-            found[name] = _tokenizer(recipe, (_text(value) for _, value in values), written=_written(columns, name))
+            found[name] = _tokenizer(recipe, (running(value) for _, value in values), written=_written(columns, name))
         elif kinds <= {"tags", "class"}:
             found[name] = Labels.learn(label for _, value in values for label in _labels(value))
         elif kinds <= {"number", "vectors", "image"}:
@@ -396,9 +396,5 @@ def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -
     )
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else " ".join(value)
-
-
-def _labels(value: Any) -> list[str]:
+def _labels(value: readers.Value) -> list[str]:
     return value if isinstance(value, list) else [str(value)]

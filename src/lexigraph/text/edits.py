@@ -41,25 +41,29 @@ ALLOWED: dict[str, Callable[[Clause], bool]] = {  # for each feature, the clause
 }
 
 
-def changed(clause: Clause, feature: str, value: Any) -> Clause | None:
+Setting = Subject | bool | str | tuple[str, str, bool]  # of a feature; of `order` mood, modal and polarity
+
+
+def changed(clause: Clause, feature: str, value: Setting) -> Clause | None:
     """The clause with another value and what follows from it, or None where the result would not be English."""
     if not ALLOWED[feature](clause):
         return None
     result: Clause | None
-    if feature == "subject":
+    if feature == "subject" and isinstance(value, Subject):
         result = with_subject(clause, value)
-    elif feature == "plural":
+    elif feature == "plural" and isinstance(value, bool):
         result = with_number(clause, value)
-    elif feature == "tense":
+    elif feature == "tense" and isinstance(value, str):
         part = "complement" if clause.frame.kind == "reported" else "subordinate"
         below = getattr(clause, part)
         embedded = {part: replace(below, tense=grammar.tense_below(value))} if below else {}
         result = replace(clause, tense=value, **embedded)
-    elif feature == "order":
+    elif feature == "order" and isinstance(value, tuple):
         mood, modal, negative = value
         result = replace(clause, mood=mood, modal=modal, negative=negative)
     else:
-        result = replace(clause, **{feature: value})
+        other: dict[str, Any] = {feature: value}  # a text or a truth value, as the feature has it
+        result = replace(clause, **other)
     return result if result and grammar.sound(result) else None
 
 
@@ -92,8 +96,8 @@ class Edit:
     does not fit the tense, a progressive of `know`, a passive of `sleep`."""
 
     feature: str
-    before: Any
-    after: Any
+    before: Setting
+    after: Setting
     auxiliary: bool | None = None  # only clauses that have an auxiliary, or only those that need `do`
 
     def pair(self, clause: Clause) -> tuple[Clause, Clause] | None:
@@ -173,7 +177,7 @@ def edit_quadruples(
 
 def _parallel(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
     """Each pair with the next different one of the same change."""
-    waiting: dict[tuple[Any, ...], tuple[str, str]] = {}
+    waiting: dict[tuple[Change, ...], tuple[str, str]] = {}
     for pair in pairs:
         change = surface_change(*pair)
         other = waiting.pop(change, pair)
@@ -259,7 +263,7 @@ def draw_nested(rng: Random, pool: Sequence[Noun], depth: int, preposition: str 
 
 def intervening(phrase: NounPhrase) -> Iterator[NounPhrase]:
     """The noun phrases inside a noun phrase, behind its own noun."""
-    inside: list[Any] = [phrase.modifier]
+    inside: list[Subject | None] = [phrase.modifier]
     if clause := phrase.relative:
         inside += [clause.subject, clause.goal, *clause.objects[: -1 if clause.gap else None]]
     for part in inside:

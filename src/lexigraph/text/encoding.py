@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lexigraph.errors import LexigraphError
 from lexigraph.text import images
 from lexigraph.text.columns import Column, Columns
+from lexigraph.text.readers import Value
 from lexigraph.text.tables import Row
 from lexigraph.text.vocabularies import Labels, Vocabularies
 
@@ -23,7 +25,7 @@ class Example:
     """What a record says, for one split. `last` ends it: a stream's text comes in pieces, of which only one is."""
 
     split: str
-    values: Mapping[str, Any]  # by field
+    values: Mapping[str, Value]  # by field
     document: int = 0
     last: bool = True
     line: int = 0  # of the file, for messages
@@ -54,8 +56,7 @@ class ColumnEncoder:
         return found
 
     def text(self, name: str, example: Example) -> str:
-        value = example.values[self.columns[name].field_of(name)]
-        return value if isinstance(value, str) else " ".join(value)
+        return running(example.values[self.columns[name].field_of(name)])
 
     def _encoded(self, name: str, column: Column, block: Sequence[Example]) -> Sequence[Row]:
         if column.kind == "tokens" and not column.by_word:
@@ -81,16 +82,16 @@ class ColumnEncoder:
                 rows[number] = np.insert(np.asarray(rows[number]), 0, special_id(tokenizer, lead))
         return rows
 
-    def _by_word(self, column: Column, values: Sequence[Any]) -> list[Row]:
-        words = [value.split() if isinstance(value, str) else list(value) for value in values]
+    def _by_word(self, column: Column, values: Sequence[Value]) -> list[Row]:
+        words = [words_of(value) for value in values]
         tokenizer = self.vocabularies.tokenizer(column.vocabulary)
         space = " " * tokenizer.marks_spaces  # as in running text, where the space before a word is part of it
         cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
         return [[next(cut) for _ in row] for row in words]
 
-    def _labels(self, name: str, labels: Labels, value: Any, line: int) -> np.ndarray:
+    def _labels(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
         one = self.columns[name].kind == "class"
-        names = [str(value)] if one else value.split() if isinstance(value, str) else list(value)
+        names = [str(value)] if one else words_of(value)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
             self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
@@ -104,6 +105,19 @@ class ColumnEncoder:
                 raise LexigraphError(
                     f"Line {example.line}: there are {len(of)} {words} and {len(row)} {name}; each has one."
                 )
+
+
+def running(value: Value) -> str:
+    """A text, or words as the text that they are."""
+    return value if isinstance(value, str) else " ".join(words_of(value))
+
+
+def words_of(value: Value) -> list[str]:
+    """Words or labels one by one, as they are listed or stand in a text."""
+    if isinstance(value, str):
+        return value.split()
+    assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
+    return list(value)
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text.readers import Record
+from lexigraph.text.readers import Record, Value
 
 
-def read(value: Any, folder: Path = Path()) -> UInt8[np.ndarray, "height width channels"]:
+def read(value: Value, folder: Path = Path()) -> UInt8[np.ndarray, "height width channels"]:
     """A picture, 8 bits a channel, from an array or from a file below `folder`; grey ones have one channel."""
     if isinstance(value, np.ndarray):
         if value.dtype != np.uint8 or value.ndim not in (2, 3):

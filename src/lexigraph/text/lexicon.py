@@ -12,7 +12,6 @@ Wherever a kind is expected, a group of kinds or a single noun serves too.
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
 
 # --- Nouns -----------------------------------------------------------------------------------------------
 
@@ -578,7 +577,13 @@ def _rows(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
 
 
-def _frame(kind: str, subject: str, objects: str = "", tags: str = "state being", **predicates: Any) -> Frame:
+def _frame(
+    kind: str,
+    subject: str,
+    objects: str = "",
+    tags: str = "state being",
+    predicates: tuple[str, ...] | tuple[Noun, ...] = (),
+) -> Frame:
     theme, _, goal = (part.strip() for part in objects.partition(">"))
     slots = [theme, goal] if kind == "ditransitive" else [theme]
     preposition, _, goals = ("", "", "") if kind == "ditransitive" else goal.partition(" ")
@@ -589,8 +594,8 @@ def _frame(kind: str, subject: str, objects: str = "", tags: str = "state being"
         preposition=preposition,
         goals=nouns(goals),
         tags=frozenset(tags.split()),
+        predicates=predicates,
         personal=any(noun.kind in PEOPLE for noun in nouns(subject)),
-        **predicates,
     )
 
 

@@ -1,8 +1,6 @@
 """Read text files as a stream: plain text, JSON lines, TSV and CoNLL, each plain, .gz or .xz.
 
-A file is decoded in blocks, never whole, so memory does not grow with its size. Text is UTF-8; a byte
-order mark is dropped, and `\\r\\n` and `\\r` become `\\n`. Lines end at `\\n` and nowhere else: U+2028, form
-feeds and the like are characters of the line.
+How a file's bytes become lines, source.py says; here lines become records.
 
 >>> from lexigraph.text.readers import read
 >>> for record in read("pairs.tsv", columns={"source": "1", "target": "2"}):   # doctest: +SKIP
@@ -11,47 +9,44 @@ feeds and the like are characters of the line.
 
 from __future__ import annotations
 
-import codecs
-import difflib
-import gzip
 import json
-import lzma
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
+from lexigraph.text.source import BLOCK_BYTES as BLOCK_BYTES
+from lexigraph.text.source import COMPRESSED, Source, line_blocks, pieces, unix
+from lexigraph.text.source import PIECE_CHARS as PIECE_CHARS
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAX_CHARS = 1_000_000  # a longer line is almost surely a stream or a damaged file, not a sentence
-PIECE_CHARS = 1 << 16  # read_text hands out pieces of at most this many characters
 MAX_SENTENCE = 100_000  # tokens of a CoNLL sentence; more means that the blank lines are missing
-BLOCK_BYTES = 1 << 18  # small enough for the processor's cache, large enough to hide Python's overhead
 
 FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".conllu": "conllu"}
 FORMATS |= dict.fromkeys((".conll", ".iob", ".iob2", ".bio"), "conll")
 NOT_READ = {".csv": "write it as TSV (one row per line, fields split by tabs) or as JSON lines"}
 NOT_READ |= dict.fromkeys((".zip", ".bz2", ".zst", ".7z", ".tar", ".tgz"), "unpack it first; .gz and .xz are read")
 NOT_READ |= dict.fromkeys((".parquet", ".pdf", ".docx"), "save its text as UTF-8 text or JSON lines")
-COMPRESSED: dict[str, tuple[Callable[..., Any], bytes]] = {  # suffix → how to open it, how such a file begins
-    ".gz": (gzip.open, b"\x1f\x8b"),
-    ".xz": (lzma.open, b"\xfd7zXZ\0"),
-}
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 CONLL_DEFAULT = {"conll": {"tokens": "1", "tags": "-1"}, "conllu": {"tokens": "form", "tags": "upos"}}
 
 Columns = Mapping[str, str]  # our name → the file's field
 Lines = Iterator[tuple[int, str]]  # number, line
 Filled = Iterator[tuple[int, str, int]]  # number, line that is not blank, number of its paragraph
-Rows = Iterator[tuple[int, dict[str, Any], Any]]  # number, columns, a key: a document begins where it changes
+Value: TypeAlias = "str | float | list[str] | np.ndarray | Path"  # of a field: a text, a number, words, a picture
+Json: TypeAlias = "str | float | list[Json] | dict[str, Json] | None"
+Rows = Iterator[tuple[int, dict[str, Value], Value]]  # number, columns, a key: a document begins where it changes
 
 
 class Record(NamedTuple):
     """One line, object, row or sentence of a file."""
 
-    columns: dict[str, Any]  # our name → str or number; a CoNLL column is a list of str
+    columns: dict[str, Any]  # by our name, each a `Value`; which kind it is, the caller knows or asks
     document: int  # counted from 0 within the file
     line: int  # where it starts, counted from 1
 
@@ -86,7 +81,7 @@ def read(
     if kind in CONLL_DEFAULT and documents not in ("none", "file"):
         raise UsageError(f"{source.path}: a CoNLL file marks its documents itself; leave data.documents at 'none'.")
     numbers = count(1)
-    lines = zip(numbers, chain.from_iterable(_line_blocks(source, max_chars)), strict=False)
+    lines = zip(numbers, chain.from_iterable(line_blocks(source, max_chars)), strict=False)
     if kind in CONLL_DEFAULT:
         rows = _conll_rows(lines, fields or CONLL_DEFAULT[kind], kind)
     else:
@@ -109,12 +104,12 @@ def read_text(path: str | Path, max_chars: int = MAX_CHARS, columns: Columns | N
     if columns and name not in columns:
         raise UsageError(f"{path}: a stream is read from the column '{name}'; map it to the field with the text.")
     values = (record.columns[name] for record in read(source, columns, max_chars=max_chars))
-    return pieces(_unix(" ".join(value) if isinstance(value, list) else str(value)) + "\n" for value in values)
+    return pieces(unix(" ".join(value) if isinstance(value, list) else str(value)) + "\n" for value in values)
 
 
 def read_lines(path: str | Path, max_chars: int = MAX_CHARS) -> Iterator[str]:
     """Yield the non-blank lines of a file as strings: `read` without records, and faster."""
-    blocks = _line_blocks(Source(path), max_chars)
+    blocks = line_blocks(Source(path), max_chars)
     return (line for lines in blocks for line in lines if line and not line.isspace())
 
 
@@ -129,165 +124,6 @@ def file_format(path: str | Path) -> str:
     if last in NOT_READ:
         raise LexigraphError(f"{path}: Lexigraph does not read {last} files; {NOT_READ[last]}.")
     return FORMATS.get(last, "text")
-
-
-def pieces(texts: Iterable[str]) -> Iterator[str]:
-    """Cut a run of texts, taken as one, into pieces of whole lines and at most `PIECE_CHARS` characters."""
-    waiting: list[str] = []
-    length = 0
-    for text in texts:
-        waiting.append(text)
-        length += len(text)
-        if length <= PIECE_CHARS:
-            continue
-        joined, start = "".join(waiting), 0
-        while len(joined) - start > PIECE_CHARS:
-            end = joined.rfind("\n", start, start + PIECE_CHARS) + 1
-            if end <= start:  # a line longer than a piece: cut it after its last white space, if it has any
-                window = joined[start : start + PIECE_CHARS]
-                last_word = "" if window[-1].isspace() else window.rsplit(None, 1)[-1]
-                end = start + (len(window) - len(last_word) or len(window))
-            yield joined[start:end]
-            start = end
-        waiting, length = [joined[start:]], len(joined) - start
-    if length:
-        yield "".join(waiting)
-
-
-# ---- bytes → text → lines ----
-
-
-class Source:
-    """A file's text, to be read once, and what was met on the way. Raises at once if there is no such file.
-
-    With `chunks`, the bytes come from there, and `path` is only a name for them.
-    """
-
-    def __init__(self, path: str | Path, chunks: Iterable[bytes] | None = None) -> None:
-        self.path = Path(path)
-        self._chunks = _chunks(self.path) if chunks is None else chunks
-        self.bytes = 0  # decoded so far, after decompression
-        self.bom = False
-        self.endings = {"\n": 0, "\r\n": 0, "\r": 0}
-        self.lines = 0  # all of them, once the file has been read
-        if chunks is None:
-            _check_exists(self.path)
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield text with `\\n` line ends; raise a sentence if it is damaged, binary, not UTF-8 or blank."""
-        undecoded, blank, end = b"", True, "\n"
-        held = ""  # a "\r" at the end of a block: the next block tells whether "\n" follows
-        for chunk in chain(self._chunks, [b""]):
-            data = undecoded + chunk
-            try:
-                text, used = codecs.utf_8_decode(data, "strict", not chunk)
-                if "\0" in text:
-                    raise UnicodeDecodeError("utf-8", data, data.index(0), data.index(0) + 1, "NUL")
-            except UnicodeDecodeError as error:
-                raise self._refusal(error, held) from None
-            if not self.bytes and text.startswith("\ufeff"):
-                self.bom, text = True, text[1:]
-            undecoded = data[used:]
-            self.bytes += used
-            text = held + text
-            held = "\r" if chunk and text.endswith("\r") else ""
-            text = text.removesuffix(held)
-            returns, both = text.count("\r"), text.count("\r\n") if "\r" in text else 0
-            self.endings["\r\n"] += both
-            self.endings["\r"] += returns - both
-            self.endings["\n"] += text.count("\n") - both
-            text = _unix(text) if returns else text
-            if text:
-                blank = blank and text.isspace()
-                end = text[-1]
-                yield text
-        self.lines = sum(self.endings.values()) + (end != "\n")
-        if blank:
-            nothing = ": it holds nothing but white space" if self.bytes else ""
-            raise LexigraphError(f"{self.path} is empty{nothing}. Name a file with text in it.")
-
-    def _refusal(self, error: UnicodeDecodeError, held: str) -> LexigraphError:
-        """Say which byte of the block being decoded is not text, and what the file may be."""
-        before = error.object[: error.start]
-        text = _unix(held + before.decode("utf-8", "replace"))
-        line = sum(self.endings.values()) + text.count("\n") + 1
-        within = " of the decompressed text" if self.path.suffix.lower() in COMPRESSED else ""
-        return LexigraphError(
-            f"{self.path}, line {line} (byte offset {self.bytes + len(before)}{within}): byte "
-            f"0x{error.object[error.start]:02X} is not UTF-8 text. {_guess_encoding(error)}"
-        )
-
-
-def _guess_encoding(error: UnicodeDecodeError) -> str:
-    data, around = error.object, error.object[error.start : error.start + 200]
-    for suffix, (_, magic) in COMPRESSED.items():
-        if data.startswith(magic):
-            return f"The file looks compressed; rename it so that it ends in {suffix}."
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "The file is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW."
-    if b"\0" in data:
-        return "The file holds NUL bytes, so it looks binary; convert it to text first."
-    if error.reason == "unexpected end of data":
-        return "The file ends inside a character, so it may have been cut short."
-    windows = any(0x80 <= byte < 0xA0 for byte in around)  # control characters in Latin-1, quotes in Windows-1252
-    encoding, code = ("Windows-1252", "WINDOWS-1252") if windows else ("Latin-1", "ISO-8859-1")
-    shown = around[:1].decode(encoding, "replace")
-    return f"It might be {encoding}, where that byte is '{shown}'; convert it: iconv -f {code} -t UTF-8 FILE > NEW."
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _check_exists(path: Path) -> None:
-    if path.is_dir():
-        raise LexigraphError(f"{path} is a folder. Name one file in it.")
-    if not path.parent.is_dir():
-        raise LexigraphError(f"{path}: no such file, and no folder {path.parent}. Check the path.")
-    if not path.exists():
-        names = [entry.name for entry in islice(path.parent.iterdir(), 10_000) if entry.is_file()]
-        close = difflib.get_close_matches(path.name, names, n=1)
-        hint = f"Did you mean '{close[0]}'?" if close else "Check the name and the folder."
-        raise LexigraphError(f"{path}: no such file. {hint}")
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    suffix, done = path.suffix.lower(), 0
-    opener, _ = COMPRESSED.get(suffix, (open, b""))
-    try:
-        with opener(path, "rb") as stream:
-            while chunk := stream.read(BLOCK_BYTES):
-                done += len(chunk)
-                yield chunk
-    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        what = "truncated" if isinstance(error, EOFError) else "damaged or not such a file"
-        raise LexigraphError(
-            f"{path} ends in {suffix} but is {what} (after about {done:,} bytes of text). Copy or download it again; "
-            f"if it is plain text, rename it without {suffix}."
-        ) from error
-    except OSError as error:
-        raise LexigraphError(f"{path} cannot be read: {error.strerror or error}.") from error
-
-
-def _line_blocks(source: Source, max_chars: int) -> Iterator[list[str]]:
-    """Yield every line, blank ones too, by the block."""
-    if max_chars < 1:
-        raise UsageError(f"data.max_chars is {max_chars}; it must be at least 1.")
-    done, rest = 0, ""  # lines handed out; the line that has not ended yet
-    for text in source:
-        lines = (rest + text).split("\n")
-        if max(map(len, lines)) > max_chars:
-            place = next(place for place, line in enumerate(lines) if len(line) > max_chars)
-            least = "at least " if place == len(lines) - 1 else ""
-            raise LexigraphError(
-                f"{source.path}, line {done + place + 1}: the line is {least}{len(lines[place]):,} characters long. "
-                'If that is meant, set data.max_chars higher; if the file is running text, set data.unit = "stream".'
-            )
-        rest = lines.pop()
-        yield lines
-        done += len(lines)
-    if rest:
-        yield [rest]
 
 
 # ---- lines → records ----
@@ -328,11 +164,11 @@ def _json_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
     fields = fields or {"text": "text"}
     for number, line, paragraph in lines:
         item = _json_object(line)
-        values = {name: _json_value(item, key) for name, key in fields.items()}
+        values: dict[str, Value] = {name: _json_value(item, key) for name, key in fields.items()}
         yield number, values, _json_value(item, by_field) if by_field else paragraph
 
 
-def _json_object(line: str) -> dict[str, Any]:
+def _json_object(line: str) -> dict[str, Json]:
     hint = "Write one object per line; of a list, jq -c '.[]' FILE does so."
     try:
         item = json.loads(line)
@@ -345,16 +181,18 @@ def _json_object(line: str) -> dict[str, Any]:
     return item
 
 
-def _json_value(item: dict[str, Any], key: str) -> Any:
-    value: Any = item
+def _json_value(item: dict[str, Json], key: str) -> str | float | list[str]:
+    value: Json = item
     for part in [key] if key in item else key.split("."):  # "translation.de" is a field of a field
         if not isinstance(value, dict) or part not in value:
             raise _missing(key, item)
         value = value[part]
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
         raise _Fault(f"the field '{key}' holds half of a surrogate pair. Write the file again as UTF-8.")
-    if isinstance(value, str | int | float) or (isinstance(value, list) and all(isinstance(v, str) for v in value)):
+    if isinstance(value, str | int | float):
         return value
+    if isinstance(value, list) and len(texts := [each for each in value if isinstance(each, str)]) == len(value):
+        return texts
     shown = json.dumps(value)[:40]
     raise _Fault(f"the field '{key}' is {shown}; it must be a string, a number or a list of strings.")
 
@@ -376,7 +214,7 @@ def _tsv_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
                 f"field {needed} is asked for, but the row ends after field {len(row)}. "
                 "Fields are split by tabs; correct the line or the column map."
             )
-        values = {name: row[place] for name, place in zip(fields, positions, strict=False)}
+        values: dict[str, Value] = {name: row[place] for name, place in zip(fields, positions, strict=False)}
         yield number, values, row[positions[-1]] if by_field else paragraph
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, TypedDict
 
 import numpy as np
 
@@ -21,6 +21,15 @@ from lexigraph.text.tables import Row, beside, file_of, stored_as
 from lexigraph.text.vocabularies import Tokens, Vocabularies
 
 BLOCK = 2000  # examples encoded at a time
+
+
+class Facts(TypedDict):
+    """What a reader of a column has to know."""
+
+    dtype: str
+    shape: list[int]
+    bytes: int
+    lost: str
 
 
 Decode = Callable[[np.ndarray], str]
@@ -67,8 +76,7 @@ class _Writer:
             joined.astype(self.dtype if name == "values" else np.int64).tofile(self.files[name])
             waiting.clear()
 
-    def close(self) -> dict[str, Any]:
-        """What a reader has to know."""
+    def close(self) -> Facts:
         self.flush()
         for file in self.files.values():
             file.close()
@@ -104,7 +112,7 @@ class _TokensWriter(_Writer):
                 size, lost = bytes_of(text, self.decode(ids), last)
         self.bytes, self.lost = self.bytes + size + last, self.lost or lost
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> Facts:
         if self.raw:
             self.raw.close()
         return super().close()

@@ -27,7 +27,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tokenizers as hf
@@ -36,7 +35,7 @@ from jaxtyping import Int64, UInt32
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.run import replacing
 from lexigraph.text import unigram, vocabulary
-from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL
+from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL, Content, Known
 
 FORMAT = 1
 IMPORTED = "imported"
@@ -53,7 +52,7 @@ class Tokenizer:
     pad, unk, eos = range(3)
     begin = eos
 
-    def __init__(self, content: dict[str, Any]):
+    def __init__(self, content: Content):
         """From the content of a tokenizer file; users call `train` or `load`."""
         ours = content["model"]["lexigraph"]
         if ours["kind"] != IMPORTED:  # a file for other libraries announces special tokens, which they read from text
@@ -74,8 +73,9 @@ class Tokenizer:
         if self._pieces[: len(self.special)] != list(self.special) or max(self._ids.values()) != self.size - 1:
             raise ValueError("its special tokens are not the first ones, or ids are missing")
 
-    def _be_imported(self, ours: dict[str, Any]) -> None:
+    def _be_imported(self, ours: Known) -> None:
         self._hf.encode_special_tokens = True  # what looks like a special token in a text is text
+        assert isinstance(ours["special"], dict), "its special tokens have no ids"
         self.special, self.roles, self.size = ours["special"], ours["roles"], ours["size"]
         self.pad, self.unk, self.eos, self.begin = (self.roles[role] for role in ("pad", "unk", "eos", "begin"))
         names = {i: name for name, i in (self._ids | self.special).items()}
@@ -132,7 +132,7 @@ class Tokenizer:
         return cls(content)
 
     @classmethod
-    def imported(cls, content: dict[str, Any], named: dict[str, str], size: int) -> Tokenizer:
+    def imported(cls, content: Content, named: dict[str, str], size: int) -> Tokenizer:
         """A tokenizer from the content of another library's tokenizer.json, with `size` ids.
 
         named: special tokens by their role: pad, unk, eos, begin, mask … Ids that no token has are kept as special
@@ -152,13 +152,13 @@ class Tokenizer:
             )
         special |= {f"<unused-{i}>": i for i in sorted(set(range(size)) - set(vocabulary.values()))}
         roles = {"pad": roles["eos"], "unk": roles["eos"], "begin": roles["eos"]} | roles
-        ours = {"format": FORMAT, "kind": IMPORTED, "special": special, "roles": roles, "size": size}
+        ours: Known = {"format": FORMAT, "kind": IMPORTED, "special": special, "roles": roles, "size": size}
         return cls({**content, "model": {**content["model"], "lexigraph": ours}})
 
     def with_roles(self, roles: Mapping[str, int]) -> Tokenizer:
         """The same tokenizer, in which special tokens have further parts to play: `mask`, `cls`, `sep`, `start` …"""
         model = self._content["model"]
-        known = model["lexigraph"] | {"roles": {**model["lexigraph"].get("roles", {}), **roles}}
+        known: Known = {**model["lexigraph"], "roles": {**model["lexigraph"].get("roles", {}), **roles}}
         return Tokenizer({**self._content, "model": {**model, "lexigraph": known}}) if roles else self
 
     # ---------------------------------------------------------------------------------------- encoding
@@ -237,7 +237,9 @@ class Tokenizer:
 
     @cached_property
     def _scores(self) -> dict[str, float]:
-        return {piece: score for piece, score in self._content["model"]["vocab"] if score > NEVER}
+        pieces = self._content["model"]["vocab"]
+        assert isinstance(pieces, list)
+        return {piece: score for piece, score in pieces if score > NEVER}
 
     def _ids_of_pieces(self, pieces: Iterable[str]) -> Iterator[int]:
         """Ids of sampled pieces; as in the plain encoding, unknown characters are bytes, or one <unk> for a run."""
@@ -310,7 +312,7 @@ class Tokenizer:
     # ---------------------------------------------------------------------------------------- files
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Content:
         """What its file holds."""
         return self._content
 

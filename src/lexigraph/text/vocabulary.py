@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import tokenizers as hf
@@ -19,6 +19,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from lexigraph.errors import LexigraphError
 from lexigraph.text import readers, unigram, wordpiece
+from lexigraph.text.readers import Json
 
 KINDS = ("char", "word", "bpe", "wordpiece", "unigram", "sentencepiece")
 PAD, UNK, EOS = SPECIAL = ("<pad>", "<unk>", "<eos>")
@@ -29,9 +30,52 @@ TOO_SMALL = "The special tokens and single characters alone are {}: size {} is t
 BLOCK_CHARS = 1 << 22  # characters handled at once, in counting and in encoding
 
 
+class Known(TypedDict):
+    """What Lexigraph adds to a tokenizer file."""
+
+    format: int
+    kind: str
+    special: list[str] | dict[str, int]  # the first tokens in their order or, of an imported one, with their ids
+    roles: NotRequired[dict[str, int]]
+    size: NotRequired[int]  # of an imported one
+
+
+class Model(TypedDict, total=False):
+    """How pieces are found: of Hugging Face's many keys, those that are read here."""
+
+    vocab: dict[str, int] | list[tuple[str, float]]  # a unigram model has scores
+    merges: list[tuple[str, str]]
+    lexigraph: Known
+
+
+class Added(TypedDict):
+    """A token that is cut out of texts before anything else."""
+
+    id: int
+    content: str
+    single_word: bool
+    lstrip: bool
+    rstrip: bool
+    normalized: bool
+    special: bool
+
+
+class Content(TypedDict):
+    """A tokenizer file of Hugging Face's."""
+
+    model: Model
+    added_tokens: NotRequired[list[Added]]
+    decoder: NotRequired[dict[str, Json] | None]
+    padding: NotRequired[dict[str, Json] | None]
+    truncation: NotRequired[dict[str, Json] | None]
+
+
+Texts = str | os.PathLike | Iterable[str] | Iterable[os.PathLike]  # a file, several, or texts themselves
+
+
 def learn(
-    source: Any, kind: str, size: int, names: list[str], lower: bool, min_count: int, seed: int, sample_chars: int
-) -> dict[str, Any]:
+    source: Texts, kind: str, size: int, names: list[str], lower: bool, min_count: int, seed: int, sample_chars: int
+) -> Content:
     """A vocabulary of at most `size` tokens, `names` the first of them, as a tokenizer file of Hugging Face's."""
     shell, lines = _shell(kind, lower), _lines(source)
     if kind == "char":
@@ -50,7 +94,7 @@ def learn(
 def _shell(kind: str, lower: bool) -> hf.Tokenizer:
     """What stands around the model: normalising, splitting into words, joining again."""
     shell = hf.Tokenizer(models.BPE())
-    normal: list[Any] = [normalizers.Lowercase()] if lower else []
+    normal: list[normalizers.Normalizer] = [normalizers.Lowercase()] if lower else []
     if kind == "char":
         shell.decoder = decoders.Fuse()
     elif kind == "bpe":
@@ -78,7 +122,7 @@ def _shell(kind: str, lower: bool) -> hf.Tokenizer:
     return shell
 
 
-def _char_model(shell: hf.Tokenizer, lines: Iterable[str], names: list[str], size: int, min_count: int) -> Any:
+def _char_model(shell: hf.Tokenizer, lines: Iterable[str], names: list[str], size: int, min_count: int) -> models.BPE:
     """The most frequent characters of the whole source, as a BPE model without merges."""
     counts = np.zeros(0x110000, np.int64)
     for block in blocks(lines):
@@ -89,7 +133,7 @@ def _char_model(shell: hf.Tokenizer, lines: Iterable[str], names: list[str], siz
     return models.BPE(_numbered([*names, *map(chr, ordered.tolist())]), [], unk_token=UNK)
 
 
-def _bpe_model(shell: hf.Tokenizer, sample: list[str], names: list[str], size: int, min_count: int) -> Any:
+def _bpe_model(shell: hf.Tokenizer, sample: list[str], names: list[str], size: int, min_count: int) -> models.BPE:
     """Hugging Face's trainer: it sorts the alphabet and breaks ties by id, so every run gives the same merges."""
     _require(any(sample), NO_TEXT)
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -103,7 +147,7 @@ def _bpe_model(shell: hf.Tokenizer, sample: list[str], names: list[str], size: i
     return models.BPE(learned["vocab"], [(left, right) for left, right in learned["merges"]])
 
 
-def _word_model(kind: str, words: Counter[str], names: list[str], size: int, min_count: int) -> Any:
+def _word_model(kind: str, words: Counter[str], names: list[str], size: int, min_count: int) -> models.Model:
     """The kinds that learn from words and their counts."""
     if kind == "word":
         frequent = [word for word, count in words.items() if count >= min_count and word not in names]
@@ -146,13 +190,15 @@ def _numbered(pieces: Iterable[str]) -> dict[str, int]:
 # --- Reading text ------------------------------------------------------------------------------------------
 
 
-def _lines(source: Any) -> Iterator[str]:
+def _lines(source: Texts) -> Iterator[str]:
     """The lines of files or of texts, their ends kept; a very long one comes in parts."""
     if isinstance(source, str | os.PathLike):
         source = [Path(source)]
+    texts = source
     if isinstance(source, list | tuple) and all(map(_names_a_file, source)):
-        source = chain.from_iterable(map(readers.read_text, source))
-    for text in source:
+        texts = chain.from_iterable(map(readers.read_text, source))
+    for text in texts:
+        assert isinstance(text, str), f"{text!r} is no text: files come as a list"
         check_unicode(text)
         for piece in readers.pieces([text]):
             yield from piece.splitlines(keepends=True)

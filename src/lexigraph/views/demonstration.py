@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError
 from lexigraph.latent.pictures import as_data_uri
 from lexigraph.run import Run, remove, replacing
 from lexigraph.views import report
+
+if TYPE_CHECKING:
+    from lexigraph.evaluation.reconstruction import Scores
 
 MODEL = "books"
 SENTENCES = (  # none of them is from a book
@@ -104,7 +107,7 @@ def _samples(model: TextModel) -> str:
     )
 
 
-def _scores(scores: dict[str, Any]) -> str:
+def _scores(scores: Scores) -> str:
     rows = [
         (
             "sentences written back exactly, in one pass",

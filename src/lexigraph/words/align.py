@@ -22,13 +22,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Float32
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.words.vectors import Neighbour, WordVectors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 NEIGHBOURS = 10  # that CSLS looks at, as in the paper
 BLOCK = 1024  # words compared at once with all of the other language
@@ -171,7 +174,7 @@ def held_out(pairs: Pairs, share: float = 0.2) -> tuple[list[tuple[str, str]], l
     return [pair for pair in pairs if pair[0] not in held], [pair for pair in pairs if pair[0] in held]
 
 
-def _presence(lines: Sequence[set[str]], min_count: int) -> tuple[list[str], Any]:
+def _presence(lines: Sequence[set[str]], min_count: int) -> tuple[list[str], csr_array]:
     """The words on at least min_count lines, and a sparse table (lines, words): 1 where the line has the word."""
     from scipy.sparse import csr_array
 

@@ -271,6 +271,7 @@ def vectors_from_counts(
     dim: int = 100,
     window: int = 5,
     side: str = "both",
+    *,
     weighting: str = "flat",
     smoothing: float | int = 1,
     shift: float | int = 1,

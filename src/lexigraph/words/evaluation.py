@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from lexigraph import __version__
 from lexigraph.errors import LexigraphError, UsageError
@@ -39,6 +39,13 @@ SETS = (  # what is judged, folder, files; no files: the folder is the set
 PARTS = tuple(dict.fromkeys(part for part, _, _ in SETS))
 
 
+class Results(TypedDict):
+    """What `evaluate` finds."""
+
+    signature: dict[str, int | str | list[str] | None]
+    figures: dict[str, dict[str, Figure]]  # by set, then by what was judged
+
+
 def evaluate(
     wv: WordVectors,
     folder: str | Path,
@@ -48,7 +55,7 @@ def evaluate(
     restrict: int | None = RESTRICT,
     quick: bool = False,
     tell: Callable[[str], None] = lambda line: None,
-) -> dict[str, Any]:
+) -> Results:
     """Judge vectors by every set of `SETS` in a folder, which may also be the folder of one of them.
 
     parts: which judgements; `PARTS` has all of them.
@@ -71,7 +78,7 @@ def evaluate(
     return {"signature": {**signature, "lexigraph": __version__, **libraries}, "figures": figures}
 
 
-def table(results: dict[str, Any], sections: bool = False) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def table(results: Results, sections: bool = False) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The figures that `evaluate` found, as columns and rows of text; `sections`: those of analogies too."""
     rows = []
     for name, found in results["figures"].items():
@@ -87,7 +94,7 @@ def averages(wv: WordVectors, folder: str | Path) -> tuple[float, float]:
     found = evaluate(wv, folder, parts=("similarity", "analogies"), methods=("additive",))["figures"].values()
     judged = [(what, one["value"], one["n"]) for by in found for what, one in by.items() if one["n"]]
     ranked = [value for what, value, _ in judged if what == "Spearman" and value is not None]
-    answered = [(value * n, n) for what, value, n in judged if what != "Spearman"]
+    answered = [(value * n, n) for what, value, n in judged if what != "Spearman" and value is not None]
     right, asked = sum(right for right, _ in answered), sum(n for _, n in answered)
     return sum(ranked) / len(ranked) if ranked else math.nan, right / asked if asked else math.nan
 
@@ -96,10 +103,10 @@ def curve(
     file: str | Path,
     settings: Mapping[str, Any],
     key: str,
-    values: Iterable[Any],
+    values: Iterable[float | str],
     benchmark_folder: str | Path,
     tell: Callable[[str], None] = lambda line: None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, float | str]]:
     """Train vectors for each value of one setting, and average how good they are; a row each.
 
     key: a setting as dim, window, side; or `megabytes`: only so much of the text is read, up to the end of a line.
@@ -110,6 +117,7 @@ def curve(
         tell(f"{key} {value} …")
         with tempfile.TemporaryDirectory() as folder:
             if key == "megabytes":
+                assert not isinstance(value, str)
                 text = _beginning(Path(file), value, Path(folder) / "text.txt")
                 wv = WordVectors.train(text, **settings)
             else:

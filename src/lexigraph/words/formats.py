@@ -33,14 +33,14 @@ from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
 from lexigraph.run import replacing
-from lexigraph.text.readers import COMPRESSED, Source
+from lexigraph.text.source import COMPRESSED, Source, opened
 from lexigraph.words.subwords import MAGIC, Subwords, read_model
 
 SUFFIXES = {".vec": "word2vec-text", ".txt": "word2vec-text", ".bin": "word2vec-binary", "": "lexigraph"}  # to write
@@ -122,7 +122,7 @@ def save(table: Table, path: str | Path, format: str | None = None) -> None:
 def _told(path: Path) -> str:
     """The format of a file, by its suffix and its first bytes."""
     Source(path)  # says what to do if there is no such file
-    with _opened(path) as stream:
+    with opened(path) as stream:
         start = stream.read(1 << 16)
     if not start:
         raise ValueError("the file is empty")
@@ -145,14 +145,9 @@ def _is_text(start: bytes) -> bool:
     return len(start.translate(None, CONTROL)) == len(start)
 
 
-def _opened(path: Path) -> Any:
-    opener, _ = COMPRESSED.get(path.suffix.lower(), (open, b""))
-    return opener(path, "rb")
-
-
-def _content(path: Path) -> Any:
+def _content(path: Path) -> bytes | mmap.mmap:
     """The bytes of a file, memory-mapped unless it is compressed."""
-    with _opened(path) as stream:
+    with opened(path) as stream:
         compressed = path.suffix.lower() in COMPRESSED
         return stream.read() if compressed else mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
@@ -220,7 +215,7 @@ def _read_text(path: Path, limit: int | None, header: bool = True) -> Table:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     number, rest = 1, b""
-    with _opened(path) as stream:
+    with opened(path) as stream:
         while block := stream.read(1 << 18):
             if (zero := block.find(b"\0")) >= 0:
                 raise ValueError(f"line {number + block[:zero].count(10)}: NUL bytes; is the file binary?")
@@ -306,7 +301,16 @@ def _array(path: Path, kind: type, rows: int) -> np.ndarray:
     return array
 
 
-def _meta(path: Path) -> dict[str, Any]:
+class Meta(TypedDict):
+    """What meta.json says of a folder."""
+
+    kind: str
+    format: int
+    counts: bool
+    subwords: dict[str, int] | None  # shortest, longest, buckets, as `Subwords` takes them
+
+
+def _meta(path: Path) -> Meta:
     """The description of a folder that `_write_folder` made; any other folder is refused."""
     try:
         meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))

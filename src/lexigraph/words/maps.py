@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -117,6 +118,13 @@ def ranks(
     return [Analogy(*question, 1 + int(count)) for question, count in zip(questions, better, strict=True)]
 
 
+@runtime_checkable
+class Nearest(Protocol):
+    """`WordVectors.nearest` of several words."""
+
+    def __call__(self, query: list[str], *, k: int) -> Sequence[Sequence[tuple[str, float]]]: ...
+
+
 def draw(
     words: Sequence[str],
     vectors: Float[np.ndarray, "words dim"],
@@ -126,7 +134,7 @@ def draw(
     pairs: Pairs = (),
     highlight: Groups | None = None,
     every: tuple[Sequence[str], Float[np.ndarray, "all dim"]] | None = None,
-    nearest: Callable[..., list[Any]] | None = None,
+    nearest: Nearest | None = None,
 ) -> Path:
     """Write a map and return its path; the suffix of `out` tells the kind.
 
@@ -216,7 +224,6 @@ def _share(vectors: np.ndarray, axes: np.ndarray) -> float:
 
 def _picture(drawn: Map, path: Path, kind: str) -> None:
     """Draw dots, arrows, labels and notes; all lengths are points of print, 1/72 inch."""
-    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
@@ -237,9 +244,7 @@ def _picture(drawn: Map, path: Path, kind: str) -> None:
     arrows = [np.linspace(place[a], place[b], 40) for a, b in drawn.pairs]
 
     families, strange = _fonts("".join([drawn.title, drawn.lead, *labels, *notes, *map(_label, drawn.groups)]))
-    style: dict[Any, Any] = {"font.family": families, "svg.fonttype": "none", "svg.hashsalt": "lexigraph"}
-    style["text.parse_math"] = False  # a dollar sign is a dollar sign
-    with matplotlib.rc_context(style), warnings.catch_warnings():
+    with _style(families), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # the picture itself says which letters it lacks
         figure = Figure((width / 72, height / 72), dpi=72, facecolor=PAPER)
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
@@ -283,6 +288,15 @@ def _picture(drawn: Map, path: Path, kind: str) -> None:
         with replacing(path) as temporary:
             marks = {"Software": "Lexigraph"} if kind == "png" else {"Creator": "Lexigraph", "Date": None}
             figure.savefig(temporary, format=kind, dpi=160, metadata=marks)
+
+
+def _style(families: list[str]) -> AbstractContextManager[None]:
+    """These fonts; letters that stay letters in .svg files, and dollar signs that are dollar signs."""
+    import matplotlib
+
+    return matplotlib.rc_context(
+        {"font.family": families, "svg.fonttype": "none", "svg.hashsalt": "lexigraph", "text.parse_math": False}
+    )
 
 
 def label_positions(

@@ -25,7 +25,7 @@ import random
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, NotRequired, TypedDict, TypeVar
+from typing import TYPE_CHECKING, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -33,6 +33,9 @@ from jaxtyping import Float
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.words import benchmarks
 from lexigraph.words.vectors import WordVectors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 RESTRICT = 30_000  # so many words, the most frequent, take part in analogies: the custom since word2vec
 RESAMPLES = 1000
@@ -50,7 +53,7 @@ class Figure(TypedDict):
     interval: list[float]  # its two ends, or nothing
     coverage: float  # the share of what was asked that could be judged
     n: int  # how much that is
-    parts: NotRequired[dict[str, Any]]  # the same for each section of an analogy file
+    parts: NotRequired[dict[str, Figure]]  # the same for each section of an analogy file
 
 
 # ---- what people say ----
@@ -198,7 +201,9 @@ def tagging(
     guessed = [usual.get(word, rest) == tag for word, tag in zip(tested, wanted, strict=True)]
     return {
         "window of vectors": _figure(right.mean(), len(right), known[rows[middle[len(tags) :]]].mean()),
-        "most frequent tag": _figure(np.mean(guessed), len(right), np.mean([word in usual for word in tested])),
+        "most frequent tag": _figure(
+            float(np.mean(guessed)), len(right), float(np.mean([word in usual for word in tested]))
+        ),
     }
 
 
@@ -241,7 +246,7 @@ def _joined(sentences: Sequence[Sentence]) -> tuple[list[str], list[str]]:
     return [word for words, _ in sentences for word in words], [tag for _, tags in sentences for tag in tags]
 
 
-def _learned(features: Any, labels: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+def _learned(features: np.ndarray | csr_array, labels: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
     """Which labels of the last rows a logistic regression gets right that has learned from the first."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -267,7 +272,7 @@ def _spearman(x: Float[np.ndarray, "rows n"], y: Float[np.ndarray, "rows n"]) ->
     return (x * y).sum(axis=1) / np.where(scale == 0, np.nan, scale)
 
 
-def _share(right: np.ndarray, coverage: Any) -> Figure:
+def _share(right: np.ndarray, coverage: float) -> Figure:
     """The share that is right, with its interval: how many are right after resampling is binomial."""
     from scipy.stats import binom
 
@@ -279,6 +284,6 @@ def _share(right: np.ndarray, coverage: Any) -> Figure:
     return _figure(value, n, coverage, interval)
 
 
-def _figure(value: Any, n: int, coverage: Any, interval: Sequence[float] = ()) -> Figure:
+def _figure(value: float | None, n: int, coverage: float, interval: Sequence[float] = ()) -> Figure:
     value = None if value is None else float(value)
     return {"value": value, "interval": list(interval), "coverage": float(coverage), "n": n}

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class Meter:
@@ -18,7 +21,7 @@ class Meter:
         self.what, self.unit, self.tell = what, unit, tell
         self.begin = time.monotonic()
         self.done, self.loss, self.shown = 0, float("nan"), 0.0
-        self.bar: Any = None
+        self.bar: Progress | None = None
         if tell is not None and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

@@ -21,11 +21,11 @@ Rankings are judged by which documents are relevant; `evaluate` takes means over
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2, log10
 from operator import eq
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -182,11 +182,13 @@ def evaluate(
 
 # ---- classes of texts ----
 
+Label = TypeVar("Label", bound=Hashable)
 
-class TextClassifier:
+
+class TextClassifier(Generic[Label]):
     """Logistic regression on TF-IDF bags of words or, with `wv`, on the mean vectors of the words."""
 
-    def __init__(self, texts: Sequence[str], labels: Sequence[Any], wv: WordVectors | None = None) -> None:
+    def __init__(self, texts: Sequence[str], labels: Sequence[Label], wv: WordVectors | None = None) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
@@ -201,16 +203,16 @@ class TextClassifier:
             features = [FunctionTransformer(average, kw_args={"wv": wv}), StandardScaler()]
         self._model = make_pipeline(*features, LogisticRegression(max_iter=1000)).fit(words_of(texts), labels)
 
-    def predict(self, texts: Sequence[str]) -> list[Any]:
+    def predict(self, texts: Sequence[str]) -> list[Label]:
         """The likeliest label of each text."""
         return self._model.predict(words_of(texts)).tolist()
 
 
 def classify(
     train_texts: Sequence[str],
-    train_labels: Sequence[Any],
+    train_labels: Sequence[Label],
     test_texts: Sequence[str],
-    test_labels: Sequence[Any],
+    test_labels: Sequence[Label],
     wv: WordVectors | None = None,
 ) -> dict[str, float]:
     """Accuracy of the most frequent label, of bags of words and, with `wv`, of averaged vectors, side by side."""

@@ -28,7 +28,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Any
+from typing import TypeVar, TypeVarTuple
 
 import numpy as np
 
@@ -43,6 +43,8 @@ TOP = 256  # nodes near the root of the Huffman tree, which every path runs thro
 LAST_RATE = 1e-4  # the share of the rate that is left at the end
 
 Told = Callable[[int, float], None]
+Rest = TypeVarTuple("Rest")  # of a job, after its ids or pairs
+Done = TypeVar("Done")
 
 
 @dataclass
@@ -167,9 +169,14 @@ def _jobs(corpus: Corpus, settings: Settings, epoch: int) -> Iterator[tuple[np.n
         done += len(ids)
 
 
-def in_turn(pool: ThreadPoolExecutor, work: Callable[..., Any], jobs: Iterator[Any], waiting: int) -> Iterator[Any]:
+def in_turn(
+    pool: ThreadPoolExecutor,
+    work: Callable[[np.ndarray, *Rest], Done],
+    jobs: Iterator[tuple[np.ndarray, *Rest]],
+    waiting: int,
+) -> Iterator[tuple[Done, int]]:
     """The results of the jobs in order with the size of each; at most so many wait at a time."""
-    pending: deque[tuple[Future[Any], int]] = deque()
+    pending: deque[tuple[Future[Done], int]] = deque()
     for job in jobs:
         pending.append((pool.submit(work, *job), len(job[0])))
         if len(pending) == waiting:

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from lexigraph.abilities.spaces import SentenceSpace
-from lexigraph.evaluation.latent.sentences import mean, same, spelled, vectors, whole, written
+from lexigraph.evaluation.latent.sentences import Mean, Means, Results, mean, same, spelled, vectors, whole, written
 from lexigraph.text import grammar
 from lexigraph.text.constructions import clauses, split_of
 from lexigraph.text.edits import EDITS, changed, edit_pairs, edit_quadruples
@@ -64,7 +63,7 @@ def arithmetic(
     training: int = 50,
     families: Sequence[str] = tuple(EDITS),
     tell: Progress = lambda _: None,
-) -> dict[str, Any]:
+) -> Results:
     """Every family by itself, the groups of them, and two edits at once."""
     noise = model.default_noise(noise)
     rows: dict[str, dict[str, np.ndarray]] = {}
@@ -125,7 +124,7 @@ def any_two(model: SentenceSpace, family: str, count: int, noise: float, seed: i
     return same(written(model, parts[:, 1] - parts[:, 0] + parts[:, 2], noise=noise), kept.wanted[3::4])
 
 
-def _figures(rows: dict[str, np.ndarray]) -> dict[str, Any]:
+def _figures(rows: dict[str, np.ndarray]) -> Means:
     whole, ways = rows["reconstructed"] == 1, [name for name in rows if name != "reconstructed"]
     success = rows["strength 1"]
     figures = {"success": mean(success), "if_reconstructed": mean(success[whole]), "reconstructed": mean(whole)}
@@ -157,7 +156,7 @@ def combined_pairs(families: tuple[str, str], seed: int, split: str = "test") ->
 
 def two_at_once(
     model: SentenceSpace, families: tuple[str, str], count: int, noise: float, seed: int, spaced: bool
-) -> dict[str, Any]:
+) -> dict[str, Mean | int]:
     """z(a, y) + the difference of one edit + the difference of the other, each from a sentence of its own."""
     donors = [edit_pairs(family, None, seed + number, "test") for number, family in enumerate(families, 1)]
     drawn = islice(zip(*donors, combined_pairs(families, seed), strict=False), count)

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.errors import LexigraphError
-from lexigraph.evaluation.latent.sentences import mean, same, spread, vectors, whole, words, written
+from lexigraph.evaluation.latent.sentences import Mean, Results, mean, same, spread, vectors, whole, words, written
 from lexigraph.text import readers
 
 Pairs = list[tuple[str, str]]
@@ -95,16 +94,16 @@ def file_arithmetic(
     *,
     training: int = 200,
     noise: float | None = None,
-) -> dict[str, Any]:
+) -> Results:
     """For each family, how often the mean difference makes of a sentence exactly its partner, and of its words."""
     noise = model.default_noise(noise)
     return {name: _family(model, halves, count, training, noise) for name, halves in families.items()}
 
 
-def _family(model: SentenceSpace, halves: Halves, count: int, training: int, noise: float) -> dict[str, Any]:
+def _family(model: SentenceSpace, halves: Halves, count: int, training: int, noise: float) -> dict[str, Mean | int]:
     held, seen, too_long = whole(model, spread(halves[0], training))
     tried, kept, skipped = whole(model, spread(halves[1], count))
-    result: dict[str, Any] = {"training": len(held), "skipped": skipped + too_long}
+    result: dict[str, Mean | int] = {"training": len(held), "skipped": skipped + too_long}
     if not held or not tried:
         return result | {"exact": mean([]), "changed_words": mean([])}
     known, z = vectors(model, seen, unnormalised=True), vectors(model, kept, unnormalised=True)

@@ -15,14 +15,13 @@ import re
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.latent.judge import judged, unlike
-from lexigraph.evaluation.latent.sentences import fitting, mean, ordered, overlap, whole
+from lexigraph.evaluation.latent.sentences import Results, fitting, mean, ordered, overlap, whole
 
 REPEATED = re.compile(r"(?<![\w'’])(\w+(?:['’]\w+)*)(?=\s+\1(?![\w'’]))")
 STEPS = 7
@@ -55,7 +54,7 @@ def interpolate(
     steps: int = STEPS,
     noise: float | None = None,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Results:
     """The paths between fixed pairs: broken and stuck steps, different sentences, likeness to both ends."""
     drawn, others = fixed_pairs(texts, pairs, seed)
     kept, _, skipped = whole(model, list(drawn))
@@ -86,7 +85,7 @@ def interpolate(
     }
 
 
-def describe(paths: Sequence[Sequence[str]]) -> dict[str, Any]:
+def describe(paths: Sequence[Sequence[str]]) -> Results:
     """What can be said of paths without a judge; the first and the last step stand for the ends."""
     steps = range(len(paths[0]) if paths else 0)
     stuck = [float(np.mean([a == b for a, b in pairwise(path)])) for path in paths]

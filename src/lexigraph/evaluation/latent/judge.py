@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,7 +16,7 @@ from jaxtyping import Float, Int
 from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.evaluation.latent.sentences import mean
+from lexigraph.evaluation.latent.sentences import Mean, Means, mean
 
 FEWEST = 100  # real sentences behind a percentile
 PERCENTILE = 0.95
@@ -68,7 +67,7 @@ def unlike(real: Verdicts, found: Verdicts) -> np.ndarray:
     return found.per_token > limits
 
 
-def fluency(judge: LanguageModel, found: Sequence[str], real: Sequence[str]) -> dict[str, Any]:
+def fluency(judge: LanguageModel, found: Sequence[str], real: Sequence[str]) -> Means:
     """Perplexity of texts and of real sentences, and their ratio; its interval joins the far ends of both."""
     texts, sentences = judged(judge, found), judged(judge, real)
     ours, theirs = mean(texts.nll, texts.tokens), mean(sentences.nll, sentences.tokens)
@@ -77,12 +76,16 @@ def fluency(judge: LanguageModel, found: Sequence[str], real: Sequence[str]) -> 
         return result
     ends = [np.exp(ours["interval"][i] - theirs["interval"][1 - i]) for i in (0, 1)] if (
         ours["interval"] and theirs["interval"]) else []  # fmt: skip
-    ratio = {"value": float(np.exp(ours["value"] - theirs["value"])), "interval": list(map(float, ends))}
-    return result | {"ratio": ratio | {"rows": ours["rows"]}}
+    ratio: Mean = {
+        "value": float(np.exp(ours["value"] - theirs["value"])),
+        "interval": list(map(float, ends)),
+        "rows": ours["rows"],
+    }
+    return result | {"ratio": ratio}
 
 
-def _exponential(figure: dict[str, Any]) -> dict[str, Any]:
+def _exponential(figure: Mean) -> Mean:
     if figure["value"] is None:
         return figure
     value, *ends = (float(np.exp(min(nll, 700.0))) for nll in (figure["value"], *figure["interval"]))
-    return figure | {"value": value, "interval": ends}
+    return {"value": value, "interval": ends, "rows": figure["rows"]}

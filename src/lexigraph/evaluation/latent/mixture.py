@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,9 +19,21 @@ from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.spaces import BLEND_NOISE, SAMPLE_NOISE, SentenceSpace
 from lexigraph.decoding.degeneration import distinct
 from lexigraph.errors import LexigraphError
+from lexigraph.evaluation.intervals import Figure
 from lexigraph.evaluation.latent.interpolation import STEPS, fixed_pairs
 from lexigraph.evaluation.latent.judge import fluency
-from lexigraph.evaluation.latent.sentences import cosines, fitting, mean, vectors, whole, words, written
+from lexigraph.evaluation.latent.sentences import (
+    Mean,
+    Means,
+    Results,
+    cosines,
+    fitting,
+    mean,
+    vectors,
+    whole,
+    words,
+    written,
+)
 from lexigraph.latent.geometry import blend, steps_between
 from lexigraph.latent.mixture import Mixture
 
@@ -50,21 +61,21 @@ def purity(components: Sequence[int], labels: Sequence[str]) -> Float[np.ndarray
 
 def likelihood(
     z: Float[np.ndarray, "n d"], texts: Sequence[str], components: int = COMPONENTS, seed: int = 0
-) -> dict[str, Any]:
+) -> Results:
     """Held-out likelihood of 1 and K components, full and diagonal, and the purity of the K."""
     cut = int(0.8 * len(z))
     if cut < 2 or len(z) - cut < 1:
         raise LexigraphError(f"A mixture cannot be fitted to {len(z)} vectors and tested on others: give more texts.")
     seen, held = z[:cut], z[cut:]
     labels = first_words(texts[cut:])
-    result: dict[str, Any] = {"fitted_to": cut, "held_out": len(held), "covariances": {}}
+    covariances: dict[str, Means] = {}
     for covariance in ("full", "diag"):
         for count in sorted({1, max(1, min(components, cut // 50))}):
             mixture = Mixture.fit(seen, count, seed, covariance)
             figures = {"log_likelihood": mean(mixture.log_likelihood(held))}
             figures["first_word_purity"] = mean(purity(mixture.responsibilities(held).argmax(1).tolist(), labels))
-            result["covariances"][f"{count} {covariance}"] = figures
-    return result
+            covariances[f"{count} {covariance}"] = figures
+    return {"fitted_to": cut, "held_out": len(held), "covariances": covariances}
 
 
 def sampled(
@@ -77,12 +88,12 @@ def sampled(
     count: int = 500,
     noise: float | None = None,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Results:
     """Samples from a mixture, decoded: fluency beside real sentences, variety beside them, and copies."""
     z, _ = mixture.sample(count, seed)
     texts = written(model, z, noise=model.default_noise(noise, SAMPLE_NOISE))
     kept = fitting(model, real)
-    result: dict[str, Any] = {"variety": {"samples": variety(texts), "real": variety(kept.wanted[:count])}}
+    result: Results = {"variety": {"samples": variety(texts), "real": variety(kept.wanted[:count])}}
     result["empty"] = sum(not text.strip() for text in texts)
     if judge is not None:
         result |= fluency(judge, texts, kept.wanted)
@@ -91,10 +102,10 @@ def sampled(
     return result | {"samples": count, "examples": texts[:20]}
 
 
-def variety(texts: Sequence[str]) -> dict[str, Any]:
+def variety(texts: Sequence[str]) -> dict[str, Figure | Mean]:
     """distinct-1 to 3 over words, and the share of texts that are said once; both fall with the number of texts."""
     told = [words(text) for text in texts]
-    shares: dict[str, Any] = {f"distinct-{n}": {"value": distinct(told, n), "interval": []} for n in (1, 2, 3)}
+    shares: dict[str, Figure] = {f"distinct-{n}": {"value": distinct(told, n), "interval": []} for n in (1, 2, 3)}
     counts = Counter(texts)
     return shares | {"unique": mean([counts[text] == 1 for text in texts])}
 
@@ -116,10 +127,10 @@ def _letters(text: str) -> str:
 def round_trips(
     model: SentenceSpace, texts: Sequence[str], mixture: Mixture | None, *, count: int = 200,
     noise: float | None = None, seed: int = 0,
-) -> dict[str, Any]:  # fmt: skip
+) -> Results:  # fmt: skip
     """The cosine of vectors with those of the sentences that they are decoded to: real ones, samples and blends."""
     real = vectors(model, fitting(model, texts[:count]))
-    result = {"real": round_trip(model, real, 0.0)}
+    result: Results = {"real": round_trip(model, real, 0.0)}
     if mixture is not None:
         result["samples"] = round_trip(
             model, mixture.sample(count, seed)[0], model.default_noise(noise, SAMPLE_NOISE)
@@ -132,7 +143,9 @@ def round_trips(
     return result
 
 
-def round_trip(model: SentenceSpace, z: Float[np.ndarray, "n latent"], noise: float | np.ndarray) -> dict[str, Any]:
+def round_trip(
+    model: SentenceSpace, z: Float[np.ndarray, "n latent"], noise: float | np.ndarray
+) -> dict[str, Mean | dict[str, int]]:
     """Mean cosine of z with the vector of what it is decoded to; sentences that cannot be read again are counted."""
     kept = fitting(model, written(model, z, noise=noise))
     again = vectors(model, kept)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.evaluation.latent.reconstruction import LENGTHS
-from lexigraph.evaluation.latent.sentences import Kept, fitting, mean, spelled, vectors, whole
+from lexigraph.evaluation.latent.sentences import Kept, Means, Results, fitting, mean, spelled, vectors, whole
 from lexigraph.text import grammar
 from lexigraph.text.constructions import clauses, sentences, split_of
 from lexigraph.text.edits import EDITS, Edit
@@ -37,9 +36,9 @@ def labelled_pairs(edit: Edit, seed: int, split: str) -> Iterator[tuple[str, str
 
 def probes(
     model: SentenceSpace, *, training: int = 1000, testing: int = 500, seed: int = 0, spaced: bool = True
-) -> dict[str, Any]:
+) -> Results:
     """The accuracy of each probe on the test split, and of the majority; counts are of sentences."""
-    features: dict[str, Any] = {}
+    features: dict[str, Means] = {}
     skipped = 0
     for name, edit in FEATURES.items():
         sides = []
@@ -64,9 +63,7 @@ def length_labels(kept: Kept) -> np.ndarray:
     return np.searchsorted(bounds, [len(row) for row in kept.rows])
 
 
-def probe(
-    seen: np.ndarray, labels: np.ndarray, held: np.ndarray, wanted: np.ndarray, together: int = 1
-) -> dict[str, Any]:
+def probe(seen: np.ndarray, labels: np.ndarray, held: np.ndarray, wanted: np.ndarray, together: int = 1) -> Means:
     """Accuracy of logistic regression on standardised vectors; so many rows in a row are resampled together."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -9,12 +9,12 @@ in_position             the share of the sentence's tokens that stand at their p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from lexigraph.abilities.spaces import SentenceSpace
-from lexigraph.evaluation.latent.sentences import Kept, fitting, mean, same, vectors, written
+from lexigraph.evaluation.intervals import Figure
+from lexigraph.evaluation.latent.sentences import Kept, Mean, Results, fitting, mean, same, vectors, written
 from lexigraph.evaluation.measure import measured
 from lexigraph.evaluation.reconstruction import row_sums, sentence_scores
 from lexigraph.latent.pictures import degrade
@@ -22,6 +22,7 @@ from lexigraph.text.columns import Column
 from lexigraph.text.tables import Stored, Table
 
 LENGTHS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 29), (30, 40))  # tokens, without the end
+Figures = dict[str, Figure | Mean]
 DAMAGES: tuple[tuple[str, float], ...] = (
     ("png", 0),
     *(("jpeg", quality) for quality in (95, 75, 50)),
@@ -39,7 +40,7 @@ def reconstruct(
     joined: Sequence[str] = (),
     beam: int = 200,
     lossless: int = 100,
-) -> dict[str, Any]:
+) -> Results:
     """All of the first part: `texts` as a whole and by length, other domains, beam 5, pictures, the lossless mode.
 
     joined: longer texts, shown by length beside them.
@@ -49,8 +50,8 @@ def reconstruct(
     z = vectors(model, kept)
     back = written(model, z)
     few = np.array([len(text.split()) <= 20 for text in kept.texts], bool)
-    result: dict[str, Any] = {
-        "test": _figures(model, kept, back, np.ones(len(back), bool)) | _counts(kept, len(texts)),
+    result: Results = {
+        "test": {**_figures(model, kept, back, np.ones(len(back), bool)), **_counts(kept, len(texts))},
         "by_length": by_length(model, kept, back),
         "joined_by_length": by_length(model, fitting(model, joined)),
         "up_to_20_words": _figures(model, kept, back, few),
@@ -67,7 +68,7 @@ def reconstruct(
     return result
 
 
-def by_length(model: SentenceSpace, kept: Kept, back: Sequence[str] | None = None) -> dict[str, Any]:
+def by_length(model: SentenceSpace, kept: Kept, back: Sequence[str] | None = None) -> dict[str, Figures]:
     """The figures of texts of about the same number of tokens; `back`: what was written of them, if it is known."""
     if back is None:
         back = written(model, vectors(model, kept))
@@ -77,18 +78,18 @@ def by_length(model: SentenceSpace, kept: Kept, back: Sequence[str] | None = Non
     return {name: _figures(model, kept, back, chosen) for name, chosen in groups.items() if chosen.any()}
 
 
-def reconstruct_domain(model: SentenceSpace, texts: Sequence[str]) -> dict[str, Any]:
+def reconstruct_domain(model: SentenceSpace, texts: Sequence[str]) -> Results:
     """The figures of one list of texts, by a greedy pass."""
     kept = fitting(model, texts)
     back = written(model, vectors(model, kept))
-    return _figures(model, kept, back, np.ones(len(back), bool)) | _counts(kept, len(texts))
+    return {**_figures(model, kept, back, np.ones(len(back), bool)), **_counts(kept, len(texts))}
 
 
-def damaged(model: SentenceSpace, texts: Sequence[str], seed: int = 0) -> dict[str, Any]:
+def damaged(model: SentenceSpace, texts: Sequence[str], seed: int = 0) -> Results:
     """Exact match and tokens in their position, read from pictures after each kind of damage."""
     kept = fitting(model, texts)
     pictures = model.pictures(vectors(model, kept))
-    result: dict[str, Any] = {}
+    result: dict[str, dict[str, Mean]] = {}
     for how, amount in DAMAGES if len(pictures) else ():
         rough = [degrade(picture, how, amount, seed + number) for number, picture in enumerate(pictures)]
         back = model.read(np.stack(rough))
@@ -117,7 +118,7 @@ def _picture_reader(model: SentenceSpace) -> Callable[[np.ndarray], list[str]]:
     return lambda z: model.read(model.pictures(z)) if len(z) else []
 
 
-def _figures(model: SentenceSpace, kept: Kept, back: Sequence[str], chosen: np.ndarray) -> dict[str, Any]:
+def _figures(model: SentenceSpace, kept: Kept, back: Sequence[str], chosen: np.ndarray) -> Figures:
     positions = np.flatnonzero(chosen).tolist()
     if not positions:
         return {"exact": mean([])}
@@ -130,17 +131,17 @@ def _figures(model: SentenceSpace, kept: Kept, back: Sequence[str], chosen: np.n
     )
 
 
-def _whole_sentences(back: Sequence[str], wanted: Sequence[str]) -> dict[str, Any]:
+def _whole_sentences(back: Sequence[str], wanted: Sequence[str]) -> Figures:
     scores = sentence_scores(list(back), list(wanted))
     return {"exact": mean(same(back, wanted)), "bleu": scores["bleu"]}
 
 
-def _compared(kept: Kept, ways: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _compared(kept: Kept, ways: Mapping[str, Sequence[str]]) -> dict[str, Figures]:
     """Exact match and BLEU of several ways to write the first of the kept sentences."""
     return {name: _whole_sentences(found, kept.wanted[: len(found)]) for name, found in ways.items()}
 
 
-def _counts(kept: Kept, given: int) -> dict[str, Any]:
+def _counts(kept: Kept, given: int) -> dict[str, int | dict[str, int]]:
     return {"given": given, "sentences": len(kept.texts), "skipped": kept.skipped, "unknown_words": kept.unknown}
 
 

@@ -10,21 +10,35 @@ import hashlib
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar, Unpack
 
 import numpy as np
 from jaxtyping import Float
 
 from lexigraph.abilities.spaces import SentenceSpace
-from lexigraph.evaluation.intervals import metric
+from lexigraph.evaluation.intervals import Figure, metric
+from lexigraph.latent.space import Search
 from lexigraph.text import readers
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 END_OF_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"“'(]?[A-Z])")
 Item = TypeVar("Item")
+
+
+class Mean(TypedDict):
+    """A figure that tells how many rows it comes from; without any it has no value."""
+
+    value: float | None
+    interval: list[float]
+    rows: int
+
+
+Means = dict[str, Mean]
+Result = Figure | Mean | float | str | Sequence[float] | Sequence[str] | Sequence[list[str]] | Mapping[str, "Result"]
+Results = dict[str, Result]  # what a part of the suite finds, in groups as deep as it needs; all of it goes into JSON
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,7 @@ def vectors(
         return model.encode(kept.texts, lossless=lossless, unnormalised=unnormalised)
 
 
-def written(model: SentenceSpace, z: Float[np.ndarray, "n latent"], **search: Any) -> list[str]:
+def written(model: SentenceSpace, z: Float[np.ndarray, "n latent"], **search: Unpack[Search]) -> list[str]:
     """The best sentence of each vector."""
     return [row[0].text for row in model.hypotheses(z, **search)] if len(z) else []
 
@@ -86,12 +100,13 @@ def same(written: Sequence[str], wanted: Sequence[str]) -> Float[np.ndarray, " n
     return np.array([a == b for a, b in zip(written, wanted, strict=True)], np.float64)
 
 
-def mean(values: Sequence[float] | np.ndarray, counts: np.ndarray | None = None) -> dict[str, Any]:
+def mean(values: Sequence[float] | np.ndarray, counts: np.ndarray | None = None) -> Mean:
     """A mean (or Σ values / Σ counts) with its 95 % interval and the number of rows; no value without rows."""
     rows = np.asarray(values, np.float64)
     if not len(rows):
         return {"value": None, "interval": [], "rows": 0}
-    return metric(rows, np.ones_like(rows) if counts is None else counts) | {"rows": len(rows)}
+    figure = metric(rows, np.ones_like(rows) if counts is None else counts)
+    return {"value": figure["value"], "interval": figure["interval"], "rows": len(rows)}
 
 
 def cosines(first: Float[np.ndarray, "n d"], second: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +20,7 @@ from jaxtyping import Float
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.intervals import FEWEST, RESAMPLES
-from lexigraph.evaluation.latent.sentences import Kept, cosines, spread, vectors, whole, words
+from lexigraph.evaluation.latent.sentences import Kept, Mean, Means, Results, cosines, spread, vectors, whole, words
 from lexigraph.text import readers
 
 Scored = list[tuple[str, str, float]]
@@ -56,7 +55,7 @@ def _read(place: Path, name: str, columns: dict[str, str]) -> Scored:
     return rows
 
 
-def meaning_scores(model: SentenceSpace, train: Scored, test: Scored, *, pairs: int = 0) -> dict[str, Any]:
+def meaning_scores(model: SentenceSpace, train: Scored, test: Scored, *, pairs: int = 0) -> Results:
     """Correlation of every measure with people's scores; `pairs` limits both sides (0: all)."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
@@ -64,7 +63,7 @@ def meaning_scores(model: SentenceSpace, train: Scored, test: Scored, *, pairs: 
 
     sides = [spread(rows, pairs) if pairs else rows for rows in (train, test)]
     (seen, known, _), (held, asked, skipped) = (_encoded(model, rows) for rows in sides)
-    result: dict[str, Any] = {"pairs": len(held), "training_pairs": len(seen), "skipped": skipped, "measures": {}}
+    result: Results = {"pairs": len(held), "training_pairs": len(seen), "skipped": skipped, "measures": {}}
     if len(held) < 2:
         return result
     gold = np.array([score for *_, score in held])
@@ -108,7 +107,7 @@ def word_cosine(first: str, second: str) -> float:
     return sum(a[word] * b[word] for word in a) / max(1.0, squares) ** 0.5
 
 
-def correlations(values: Sequence[float] | np.ndarray, gold: np.ndarray) -> dict[str, Any]:
+def correlations(values: Sequence[float] | np.ndarray, gold: np.ndarray) -> Means:
     """Pearson's r and Spearman's rho with intervals."""
     from scipy.stats import rankdata
 
@@ -116,10 +115,10 @@ def correlations(values: Sequence[float] | np.ndarray, gold: np.ndarray) -> dict
     return {"pearson": _correlation(made, gold), "spearman": _correlation(rankdata(made), rankdata(gold))}
 
 
-def _correlation(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
+def _correlation(first: np.ndarray, second: np.ndarray) -> Mean:
     rows = len(first)
     ones = np.ones((1, rows))
-    figure: dict[str, Any] = {"value": float(_weighted(ones, first, second)[0]), "interval": [], "rows": rows}
+    figure: Mean = {"value": float(_weighted(ones, first, second)[0]), "interval": [], "rows": rows}
     if rows >= FEWEST:
         weights = np.random.default_rng(0).multinomial(rows, np.full(rows, 1 / rows), RESAMPLES)
         figure["interval"] = [float(end) for end in np.quantile(_weighted(weights, first, second), (0.025, 0.975))]

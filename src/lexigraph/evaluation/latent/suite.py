@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ from lexigraph.evaluation.latent.interpolation import interpolate
 from lexigraph.evaluation.latent.mixture import COMPONENTS, likelihood, round_trips, sampled
 from lexigraph.evaluation.latent.probes import probes
 from lexigraph.evaluation.latent.reconstruction import damaged, draws, reconstruct
-from lexigraph.evaluation.latent.sentences import domain_sentences, fitting, ordered, spaced, vectors
+from lexigraph.evaluation.latent.sentences import Result, Results, domain_sentences, fitting, ordered, spaced, vectors
 from lexigraph.evaluation.latent.similarity import meaning_scores, similarity_pairs
 from lexigraph.latent.mixture import Mixture
 from lexigraph.registry import nearest
@@ -43,6 +42,7 @@ PARTS = (
     *("reconstruction", "arithmetic", "edit files", "interpolation", "mixture", "round trip", "similarity"),
     *("probes", "robustness"),
 )
+Suite = dict[str, Mapping[str, Result]]  # parts, the signature, and the seconds that each part took
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def run(
     noise: float | None = None,
     seed: int = 0,
     tell: Callable[[str], None] = lambda _: None,
-) -> dict[str, Any]:
+) -> Suite:
     """Every part of the suite that the inputs allow.
 
     test: held-out sentences; those that the model cannot hold are counted.
@@ -106,68 +106,113 @@ def run(
     quick: smaller samples, about a quarter of an hour on two cores; `sizes` says each one.
     noise: of everything decoded from a sum or a sample; None: the model's own default.
     """
-    model, judge = check(model, judge, parts)
-    amounts = sizes or (QUICK if quick else Sizes())
+    space, checked_judge = check(model, judge, parts)
     texts = ordered((text for text in test if text.strip()), seed)
     if not texts:
         raise LexigraphError("There are no test sentences: give a file with one sentence a line.")
-    joined = [f"{a} {b}" for a, b in zip(texts[::2], texts[1::2], strict=False)]  # longer texts
-    form = spaced(texts)
-    shared: dict[str, Any] = {"noise": noise, "seed": seed}
-    mixture, results = Lazy(model, texts[: amounts.vectors], seed), {}
-
-    def families() -> dict[str, Any]:
-        return file_arithmetic(
-            model, edit_families(_given(edits, "folder of edits")), amounts.file_pairs, noise=noise
-        )
-
-    def other_texts() -> dict[str, list[str]]:
-        return {name: ordered(found, seed)[: amounts.domain] for name, found in (domains or {}).items()}
-
-    def meanings() -> dict[str, Any]:
-        sets = similarity_pairs(_given(similarity, "folder with sts-b and sick"))
-        return {name: meaning_scores(model, **splits, pairs=amounts.similarity) for name, splits in sets.items()}
-
-    def samples() -> dict[str, Any]:
-        seen: Iterable[str] | None = texts_of(str(train)) if train else None
-        drawn = sampled(model, mixture.get(), texts[: amounts.vectors], judge, seen, count=amounts.samples, **shared)
-        return {"likelihood": mixture.likelihood(), "samples": drawn, "mixture": mixture.origin}
-
-    def pictures() -> dict[str, Any]:
-        if not draws(model):
-            raise Missing("the model draws no pictures")
-        return damaged(model, texts[: amounts.damaged], seed)
-
-    work: dict[str, Callable[[], dict[str, Any]]] = {
-        "reconstruction": lambda: reconstruct(
-            model,
-            texts[: amounts.sentences],
-            other_texts(),
-            joined=joined[: amounts.sentences],
-            beam=amounts.beam,
-            lossless=amounts.lossless,
-        ),
-        "arithmetic": lambda: arithmetic(model, amounts.quadruples, spaced=form, tell=tell, **shared),
-        "edit files": families,
-        "interpolation": lambda: interpolate(model, texts, judge, pairs=amounts.pairs, **shared),
-        "mixture": samples,
-        "round trip": lambda: round_trips(model, texts, mixture.get(), count=amounts.round_trips, **shared),
-        "similarity": meanings,
-        "probes": lambda: probes(model, training=amounts.probes, testing=amounts.probes // 2, seed=seed, spaced=form),
-        "robustness": pictures,
-    }
+    amounts = sizes or (QUICK if quick else Sizes())
+    given = Given(
+        space, checked_judge, texts, Lazy(space, texts[: amounts.vectors], seed), train=train, domains=domains or {},
+        edits=edits, similarity=similarity, sizes=amounts, noise=noise, seed=seed, tell=tell,
+    )  # fmt: skip
+    results: Suite = {}
     seconds: dict[str, float] = {}
     for part in (part for part in PARTS if part in parts):
         tell(part)
         began = time.perf_counter()
         try:
-            results[part] = work[part]()
+            results[part] = given.work()[part]()
         except LexigraphError as reason:  # what is measured already is not lost
             results[part] = {"skipped": str(reason)}
         seconds[part] = round(time.perf_counter() - began, 1)
-    results["signature"] = signature(model, judge, texts, amounts, noise, seed, form)
+    results["signature"] = signature(given)
     results["seconds"] = seconds
     return results
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the parts of the suite are measured on, with a method for each of them."""
+
+    model: SentenceSpace
+    judge: LanguageModel | None
+    texts: Sequence[str]  # held-out sentences, in the order of their hash
+    mixture: Lazy
+    train: str | Path | None
+    domains: Mapping[str, Sequence[str]]
+    edits: str | Path | None
+    similarity: str | Path | None
+    sizes: Sizes
+    noise: float | None
+    seed: int
+    tell: Callable[[str], None]
+
+    @property
+    def spaced(self) -> bool:
+        """How the test sentences, and so the grammar's beside them, write their marks."""
+        return spaced(self.texts)
+
+    def work(self) -> dict[str, Callable[[], Results]]:
+        """How each of `PARTS` is measured."""
+        return {
+            "reconstruction": self._reconstruction,
+            "arithmetic": self._arithmetic,
+            "edit files": self._edit_files,
+            "interpolation": self._interpolation,
+            "mixture": self._samples,
+            "round trip": self._round_trips,
+            "similarity": self._meanings,
+            "probes": self._probes,
+            "robustness": self._damages,
+        }
+
+    def _reconstruction(self) -> Results:
+        joined = [f"{a} {b}" for a, b in zip(self.texts[::2], self.texts[1::2], strict=False)]  # longer texts
+        domains = {name: ordered(found, self.seed)[: self.sizes.domain] for name, found in self.domains.items()}
+        count, beam, lossless = self.sizes.sentences, self.sizes.beam, self.sizes.lossless
+        return reconstruct(
+            self.model, self.texts[:count], domains, joined=joined[:count], beam=beam, lossless=lossless
+        )
+
+    def _arithmetic(self) -> Results:
+        return arithmetic(
+            self.model, self.sizes.quadruples, noise=self.noise, seed=self.seed, spaced=self.spaced, tell=self.tell
+        )
+
+    def _edit_files(self) -> Results:
+        families = edit_families(_given(self.edits, "folder of edits"))
+        return file_arithmetic(self.model, families, self.sizes.file_pairs, noise=self.noise)
+
+    def _interpolation(self) -> Results:
+        return interpolate(
+            self.model, self.texts, self.judge, pairs=self.sizes.pairs, noise=self.noise, seed=self.seed
+        )
+
+    def _samples(self) -> Results:
+        seen = texts_of(str(self.train)) if self.train else None
+        real, count = self.texts[: self.sizes.vectors], self.sizes.samples
+        drawn = sampled(
+            self.model, self.mixture.get(), real, self.judge, seen, count=count, noise=self.noise, seed=self.seed
+        )
+        return {"likelihood": self.mixture.likelihood(), "samples": drawn, "mixture": self.mixture.origin}
+
+    def _round_trips(self) -> Results:
+        mixture, count = self.mixture.get(), self.sizes.round_trips
+        return round_trips(self.model, self.texts, mixture, count=count, noise=self.noise, seed=self.seed)
+
+    def _meanings(self) -> Results:
+        sets = similarity_pairs(_given(self.similarity, "folder with sts-b and sick"))
+        pairs = self.sizes.similarity
+        return {name: meaning_scores(self.model, **splits, pairs=pairs) for name, splits in sets.items()}
+
+    def _probes(self) -> Results:
+        count = self.sizes.probes
+        return probes(self.model, training=count, testing=count // 2, seed=self.seed, spaced=self.spaced)
+
+    def _damages(self) -> Results:
+        if not draws(self.model):
+            raise Missing("the model draws no pictures")
+        return damaged(self.model, self.texts[: self.sizes.damaged], self.seed)
 
 
 def check(
@@ -183,33 +228,26 @@ def check(
     return model, None if judge is None else judges.checked(judge)
 
 
-def signature(
-    model: SentenceSpace,
-    judge: LanguageModel | None,
-    texts: Sequence[str],
-    sizes: Sizes,
-    noise: float | None,
-    seed: int,
-    form: bool,
-) -> dict[str, Any]:
+def signature(given: Given) -> Results:
     """What the figures depend on."""
     import sacrebleu
     import sklearn
 
-    digest = hashlib.blake2b("\n".join(texts).encode(errors="surrogatepass"), digest_size=6)
+    model, noise = given.model, given.noise
+    digest = hashlib.blake2b("\n".join(given.texts).encode(errors="surrogatepass"), digest_size=6)
     return {
         "model": model.fingerprint,
         "system": model.recipe.system,
         "tokenizer": model.tokenizer.fingerprint,
-        "judge": judge.fingerprint if judge else "",
+        "judge": given.judge.fingerprint if given.judge else "",
         "test": digest.hexdigest(),
-        "test_texts": len(texts),
-        "grammar_spelling": "She sang ." if form else "She sang.",
+        "test_texts": len(given.texts),
+        "grammar_spelling": "She sang ." if given.spaced else "She sang.",
         "noise_of_sums": model.default_noise(noise),
         "noise_of_blends": model.default_noise(noise, BLEND_NOISE),
         "noise_of_samples": model.default_noise(noise, SAMPLE_NOISE),
-        "seed": seed,
-        "sizes": asdict(sizes),
+        "seed": given.seed,
+        "sizes": asdict(given.sizes),
         "device": model.device.type,
         "lexigraph": __version__,
         "torch": torch.__version__.split("+")[0],
@@ -270,5 +308,5 @@ class Lazy:
                 self.origin = f"{components} components, fitted to {len(self.z)} test sentences"
         return self._mixture
 
-    def likelihood(self) -> dict[str, Any]:
+    def likelihood(self) -> Results:
         return likelihood(self.z, self.kept.wanted, len(self.get().weights), self.seed)

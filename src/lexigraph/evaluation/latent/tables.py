@@ -7,7 +7,10 @@ side become the rows of one table, with a column for each figure. Half the width
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeGuard
+
+from lexigraph.evaluation.intervals import Figure
+from lexigraph.evaluation.latent.sentences import Mean, Result
 
 
 class Table(NamedTuple):
@@ -18,7 +21,7 @@ class Table(NamedTuple):
     rows: Sequence[tuple[str, ...]]
 
 
-def tables(results: Mapping[str, Any]) -> list[Table]:
+def tables(results: Mapping[str, Mapping[str, Result]]) -> list[Table]:
     """All parts, in their order; the signature is the last."""
     parts = [name for name in results if name not in ("signature", "seconds")]
     found = [table for name in parts for table in _tables(name, results[name])]
@@ -26,7 +29,7 @@ def tables(results: Mapping[str, Any]) -> list[Table]:
     return [*found, Table("signature", ("", ""), signature)] if signature else found
 
 
-def _tables(title: str, part: Mapping[str, Any]) -> Iterator[Table]:
+def _tables(title: str, part: Mapping[str, Result]) -> Iterator[Table]:
     lines = [(_plain(name), text) for name, value in part.items() if (text := cell(value))]
     if lines:
         yield Table(title, ("figure", "value"), lines)
@@ -37,15 +40,13 @@ def _tables(title: str, part: Mapping[str, Any]) -> Iterator[Table]:
         yield Table(title, ("", *map(_plain, columns)), rows)
     for name, value in part.items():
         if _is_group(value):  # its figures stand above; what lies deeper has tables of its own
-            deeper = {
-                inner: found for inner, found in value.items() if isinstance(found, Mapping) and not cell(found)
-            }
+            deeper = {inner: found for inner, found in value.items() if _is_deeper(found)}
             yield from _tables(f"{title}: {_plain(name)}", deeper)
-        elif isinstance(value, Mapping) and not cell(value):
+        elif _is_deeper(value):
             yield from _tables(f"{title}: {_plain(name)}", value)
 
 
-def cell(value: Any) -> str:
+def cell(value: Result | None) -> str:
     """A figure, a number or a short text; nothing for what is none.
 
     >>> cell({"value": 0.9512, "interval": [0.94, 0.96]})
@@ -70,13 +71,18 @@ def number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
 
 
-def _is_figure(value: Any) -> bool:
+def _is_figure(value: object) -> TypeGuard[Figure | Mean]:
     return isinstance(value, Mapping) and {"value", "interval"} <= value.keys()
 
 
-def _is_group(value: Any) -> bool:
+def _is_group(value: object) -> TypeGuard[Mapping[str, Result]]:
     """Whether there are figures right inside."""
     return isinstance(value, Mapping) and not _is_figure(value) and any(map(_is_figure, value.values()))
+
+
+def _is_deeper(value: Result) -> TypeGuard[Mapping[str, Result]]:
+    """Whether there is more inside than a cell holds."""
+    return isinstance(value, Mapping) and not cell(value)
 
 
 def _plain(name: str) -> str:
