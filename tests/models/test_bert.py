@@ -344,7 +344,7 @@ def test_scores_stand_beside_what_frequencies_achieve(model, tmp_path):
     assert scores["nll"]["value"] < scores["unigram_baseline"]["nll"]
     assert scores["accuracy"]["value"] > scores["unigram_baseline"]["accuracy"]
     assert scores["accuracy"]["interval"][0] <= scores["accuracy"]["value"] <= scores["accuracy"]["interval"][1]
-    assert scores["hidden"] == 48  # one of five to seven tokens a line
+    assert scores["masked"] == 48  # one of five to seven tokens a line
     assert "mask_rate:0.15" in scores["signature"]
     assert f"{scores['accuracy']['value']:.2%} right" in masked.headline(scores)
     assert api.evaluate(model.path, text)["nll"] == scores["nll"]  # the same tokens are hidden again

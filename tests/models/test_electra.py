@@ -171,7 +171,7 @@ def test_scores_of_both_parts_with_what_calling_all_original_achieves(model, tmp
     inside = torch.arange(ids.shape[1]) < batch["lengths"][:, None]
     assert scores["always_original"] == pytest.approx(float((replaced == 0)[inside].float().mean()))
     assert scores["detection"]["value"] == pytest.approx(float((called == replaced.bool())[inside].float().mean()))
-    assert scores["hidden"] == len(lines)
+    assert scores["masked"] == len(lines)
     assert "always original" in detection.headline(scores)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lexigraph.objectives.masking import choose, choose_spans, hide, masked, runs, targets_at
+from lexigraph.objectives.masking import choose, choose_spans, corrupt, masked, runs, targets_at
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.rng import random_of, seeds_of
 
@@ -32,7 +32,7 @@ def test_the_example_of_the_paper():
     row, chosen = np.array([my, dog, is_, hairy]), np.array([False, False, False, True])
 
     def seen(**shares: float) -> list[int]:
-        return hide(row, chosen, random_of(0), mask=MASK, vocabulary=apple + 1, special=apple, **shares).tolist()
+        return corrupt(row, chosen, random_of(0), mask=MASK, vocabulary=apple + 1, special=apple, **shares).tolist()
 
     assert seen(kept=0.0, swapped=0.0) == [my, dog, is_, MASK]
     assert seen(kept=0.0, swapped=1.0) == [my, dog, is_, apple]  # apple is the only word that is not special
@@ -140,7 +140,7 @@ def epochs_of(epochs: list[int]) -> np.ndarray:
     )
 
 
-def test_dynamic_masking_hides_other_words_in_every_epoch_and_static_masking_the_same():
+def test_dynamic_masking_masks_other_words_in_every_epoch_and_static_masking_the_same():
     dynamic, static = epochs_of([0, 1, 2, 3]), epochs_of([0, 0, 0, 0])
     assert len({targets.tobytes() for targets in dynamic.reshape(-1, 60)}) == 12
     assert (static == dynamic[0]).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lexigraph.objectives import spans
-from lexigraph.objectives.masking import hide
+from lexigraph.objectives.masking import corrupt
 from lexigraph.objectives.rng import random_of
 
 MASK, SENTINELS, SPECIAL, VOCABULARY = 3, tuple(range(4, 204)), 204, 5000
@@ -84,8 +84,8 @@ def test_prefix_language_modelling_of_the_table():
 def test_bert_style_of_the_table():
     row, apple = ids(TEXT), int(ids("apple")[0])
     settings = {"mask": MASK, "vocabulary": apple + 1, "special": apple, "kept": 0.0}  # one word to choose from
-    masked = hide(row, noise_at("for", "inviting"), random_of(0), swapped=0.0, **settings)
-    inputs = hide(masked, noise_at("last"), random_of(0), swapped=1.0, **settings)
+    masked = corrupt(row, noise_at("for", "inviting"), random_of(0), swapped=0.0, **settings)
+    inputs = corrupt(masked, noise_at("last"), random_of(0), swapped=1.0, **settings)
     assert words(inputs) == "Thank you <M> <M> me to your party apple week ."
 
 

@@ -1,4 +1,4 @@
-"""What a search may choose from: the tokens that are allowed, and the chance that belongs to each sentence.
+"""What a search may choose from: the tokens that are allowed, and the random numbers of each sentence.
 
 Chance is batch invariant: a sentence draws from a counter-based generator (Philox) of its own seed, so it
 gets the same numbers alone, in any batch, and on any device.

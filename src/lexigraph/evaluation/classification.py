@@ -63,7 +63,7 @@ def macro_f1(labels: np.ndarray, called: np.ndarray) -> float:
 
 
 def validate(network: ClassifierNetwork, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
-    """What the loop looks at."""
+    """What validation reports."""
     rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
     right = rows["called"] == rows["label"]
     loss = float(rows["nll"].sum() / max(1.0, rows["known"].sum()))

@@ -72,7 +72,7 @@ def frequencies(table: Table) -> np.ndarray:
 
 
 def validate(network: Network, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
-    """What the loop looks at."""
+    """What validation reports."""
     rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
     loss, text = float(rows["nll"].sum() / rows["tokens"].sum()), table.columns[TEXT]
     return {"loss": loss, "perplexity": perplexity(loss)} | per_byte(loss * (len(text.values) - 1), text)
@@ -179,10 +179,10 @@ def headline(scores: Scores) -> str:
     """The scores in one line."""
     line = f"{scores['nll']['value']:.4f} nats per token, perplexity {scores['perplexity']['value']:.2f}"
     refused = scores.get("bits_per_byte_refused")
-    told = scores["perplexity" if refused else "bits_per_byte"]
-    line += "" if refused else f", {told['value']:.4f} bits per byte"
+    shown = scores["perplexity" if refused else "bits_per_byte"]
+    line += "" if refused else f", {shown['value']:.4f} bits per byte"
     digits = 2 if refused else 4
-    line += " [{:.{digits}f}, {:.{digits}f}]".format(*told["interval"], digits=digits) if told["interval"] else ""
+    line += " [{:.{digits}f}, {:.{digits}f}]".format(*shown["interval"], digits=digits) if shown["interval"] else ""
 
     def of(baseline: dict[str, float]) -> str:
         return f"{perplexity(baseline['nll']) if refused else baseline['bits_per_byte']:.{digits}f}"

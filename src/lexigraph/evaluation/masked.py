@@ -1,9 +1,9 @@
-"""How well hidden tokens are guessed.
+"""How well masked tokens are guessed.
 
-    nll             - log p of the hidden tokens, nats per token
+    nll             - log p of the masked tokens, nats per token
     accuracy        the share of them that are the most probable token
 
-Which tokens are hidden follows from what a text says: two models of one tokenizer and rate are asked for the same
+Which tokens are masked follows from what a text says: two models of one tokenizer and rate are asked for the same
 tokens. Beside the scores stands what the frequencies of tokens in the training text achieve (add-one smoothed; always
 the commonest token).
 """
@@ -71,7 +71,7 @@ class Tally:
         targets = batch["targets"]
         self.wanted += np.bincount(targets[targets != IGNORE].cpu().numpy(), minlength=len(self.wanted))
         guesses = {"loss": terms["generator"]} if "generator" in terms else terms
-        sums = {"nll": token_nll(guesses).sum(1), "hidden": (targets != IGNORE).sum(1)}
+        sums = {"nll": token_nll(guesses).sum(1), "masked": (targets != IGNORE).sum(1)}
         sums["right"] = (network.target_logits(batch, carry).argmax(2) == targets).sum(1)
         return sums, after
 
@@ -87,11 +87,11 @@ def frequencies(table: Table) -> np.ndarray:
 
 
 def validate(network: MaskFiller, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
-    """What the loop looks at."""
+    """What validation reports."""
     tally = Tally(len(table.columns[TEXT].counts))
     found = measured(network, table, recipe, tally.row_sums, device, recipe.eval.max_tokens)
     rows = {name: float(sums.sum()) for name, sums in found.items()}
-    return {"loss": tally.loss, "nll": rows["nll"] / rows["hidden"], "accuracy": rows["right"] / rows["hidden"]}
+    return {"loss": tally.loss, "nll": rows["nll"] / rows["masked"], "accuracy": rows["right"] / rows["masked"]}
 
 
 def scores(model: MaskFilling, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None) -> Scores:
@@ -106,9 +106,9 @@ def masked_scores(
 ) -> MaskedScores:
     """How well masked tokens are predicted."""
     return {
-        "nll": metric(rows["nll"], rows["hidden"]),
-        "accuracy": metric(rows["right"], rows["hidden"]),
-        "hidden": int(rows["hidden"].sum()),
+        "nll": metric(rows["nll"], rows["masked"]),
+        "accuracy": metric(rows["right"], rows["masked"]),
+        "masked": int(rows["masked"].sum()),
         "unigram_baseline": unigram_baseline(unigrams, tally.wanted, model.network.special),
     }
 
@@ -117,12 +117,12 @@ def signed(model: MaskFilling, table: Table, steps: int) -> str:
     """The signature, with what is masked."""
     objective = model.recipe.objective
     flat = model.recipe.flat()
-    whole = {"hidden": "whole-words"} if flat.get("objective.whole_word") else {}
+    whole = {"masked": "whole-words"} if flat.get("objective.whole_word") else {}
     return signature(model, table, steps, mask_rate=f"{objective.mask_rate:g}", **whole)
 
 
 def unigram_baseline(seen: np.ndarray, wanted: np.ndarray, special: int) -> Unigrams:
-    """What the frequencies of tokens in the training text alone achieve; ids below `special` are never hidden."""
+    """What the frequencies of tokens in the training text alone achieve; ids below `special` are never masked."""
     seen = np.where(np.arange(len(seen)) < special, 0, seen)
     log_p = np.log((seen + 1.0) / (seen + 1.0).sum())
     return {"nll": -float(wanted @ log_p) / wanted.sum(), "accuracy": float(wanted[seen.argmax()] / wanted.sum())}
@@ -132,5 +132,5 @@ def headline(scores: MaskedScores) -> str:
     """The scores in one line."""
     alone = scores["unigram_baseline"]
     line = f"NLL {scores['nll']['value']:.4f} nats and {scores['accuracy']['value']:.2%} right"
-    line += f" of {scores['hidden']:,} hidden tokens; token frequencies alone: {alone['nll']:.4f} and "
+    line += f" of {scores['masked']:,} masked tokens; token frequencies alone: {alone['nll']:.4f} and "
     return line + f"{alone['accuracy']:.2%}"

@@ -117,7 +117,7 @@ def _sums(
 
 
 def validate(network: Autoencoder, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
-    """What the loop looks at."""
+    """What validation reports."""
     rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
     tokens = rows["tokens"].sum()
     mean = {name: float(sums.sum() / tokens) for name, sums in rows.items()}

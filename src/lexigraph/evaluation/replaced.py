@@ -1,11 +1,11 @@
-"""How well hidden tokens are guessed, and how well the guesses are told from the text: ELECTRA's two parts.
+"""How well masked tokens are guessed, and how well the guesses are told apart from the text: ELECTRA's two parts.
 
     nll, accuracy   of the generator, as in masked.py
     detection       the share of all tokens that the discriminator rightly calls original or replaced
     detection_nll   - log p of that, nats per token
     caught          the share of replaced tokens that it calls replaced
 
-What the generator puts in the place of hidden tokens follows from what a text says. Beside the scores stands what
+What the generator puts in the place of masked tokens follows from what a text says. Beside the scores stands what
 it is to call every token original.
 """
 
@@ -69,11 +69,11 @@ class Detection(Tally):
 
 
 def validate(network: MaskFiller, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
-    """What the loop looks at, and how much is detected."""
+    """What validation reports, and how much is detected."""
     tally = Detection(len(table.columns[TEXT].counts))
     found = measured(network, table, recipe, tally.row_sums, device, recipe.eval.max_tokens)
     rows = {name: float(sums.sum()) for name, sums in found.items()}
-    scores = {"loss": tally.loss, "nll": rows["nll"] / rows["hidden"], "accuracy": rows["right"] / rows["hidden"]}
+    scores = {"loss": tally.loss, "nll": rows["nll"] / rows["masked"], "accuracy": rows["right"] / rows["masked"]}
     return scores | {"detection": rows["detected"] / rows["tokens"]}
 
 

@@ -107,7 +107,7 @@ def f1_of(rows: dict[str, np.ndarray]) -> float:
 
 
 def validate(network: TaggerNetwork, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
-    """What the loop looks at."""
+    """What validation reports."""
     rows = measured(network, table, recipe, Spans(network.tag_names).row_sums, device, recipe.eval.max_tokens)
     loss = float(rows["nll"].sum() / max(1.0, rows["known"].sum()))
     return {"loss": loss, "accuracy": float(rows["right"].sum() / rows["words"].sum()), "f1": f1_of(rows)}

@@ -35,7 +35,7 @@ class Task(Protocol):
         """What a task trains to compare with, if it has something."""
 
     def validate(self, network: Network, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
-        """What the loop looks at."""
+        """What validation reports."""
 
     def scores(
         self, model: TextModel, table: Table, steps: int, counts: np.ndarray, baseline: Baseline | None = None

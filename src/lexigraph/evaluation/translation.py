@@ -101,7 +101,7 @@ def frequencies(table: Table) -> np.ndarray:
 
 
 def validate(network: EncoderDecoder, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
-    """What the loop looks at."""
+    """What validation reports."""
     rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
     tokens = rows["tokens"].sum()
     return {name: float(rows[key].sum() / tokens) for name, key in zip(METRICS, rows, strict=False)}

@@ -1,6 +1,6 @@
 """BERT's weights under the names of transformers' BertForMaskedLM (with a pooler: BertForPreTraining), and back.
 
-Which tokens begin and end a text and hide others stands in the vocabulary.
+Which tokens begin and end a text and mask others stands in the vocabulary.
 """
 
 from __future__ import annotations

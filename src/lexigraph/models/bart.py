@@ -9,7 +9,7 @@ stop, ! or ?, or with its line; a document is a line, or what stands between bou
 every line is one sentence, only a stream has anything to permute. From pairs (objective.noise = "none") it learns
 to translate, best from a run that has seen plain text (--from RUN).
 
-The special token <mask> (tokenizer.special) hides a span. A source is read as s_1 … s_m <eos>; a target is fed
+The special token <mask> (tokenizer.special) masks a span. A source is read as s_1 … s_m <eos>; a target is fed
 as <eos> t_1 … t_n and must become t_1 … t_n <eos>.
 
 Shapes: B batch, T time, d width, V vocabulary.
@@ -57,8 +57,8 @@ class Config:
 class Objective:
     # how a plain text is corrupted; none: it learns from pairs of source and target
     noise: Literal["infilling", "masking", "deletion", "rotation", "none"] = "infilling"
-    mask_rate: float = 0.3  # the share of its tokens that are hidden or deleted
-    mean_span: float = 3.0  # length of a hidden span, 0 included
+    mask_rate: float = 0.3  # the share of its tokens that are masked or deleted
+    mean_span: float = 3.0  # length of a masked span, 0 included
     permute: bool = True  # the sentences of a document, before all else; idle where a text is one sentence
     label_smoothing: float = ranged(0.1, 0, 0.999)
 

@@ -1,13 +1,13 @@
-"""BERT: a transformer that reads in both directions and guesses hidden tokens (Devlin et al. 2019).
+"""BERT: a transformer that reads in both directions and guesses masked tokens (Devlin et al. 2019).
 
     x_0 = Norm(E[token] + P[position] + S[segment])
     post-norm   x = Norm(x + Attention(x));  x = Norm(x + FFN(x))      every position sees every other
     pre-norm    x = x + Attention(Norm(x));  x = x + FFN(Norm(x));     a last Norm before the heads
     p(token at t) = softmax(Norm(f(x_t W + b)) Eᵀ + c)                 the output table is the input's
 
-A text is read as <begin> w_1 … w_n <end>. Of its tokens, 15 % are chosen to be guessed: most of them are hidden
-behind <mask>, some become another token and some stay (objectives/masking.py); only they have a loss. With `dynamic`
-every epoch hides others (Liu et al. 2019), without it a text is hidden in one way for ever; `whole_word` hides all
+A text is read as <begin> w_1 … w_n <end>. Of its tokens, 15 % are chosen to be guessed: most of them are replaced
+by <mask>, some become another token and some stay (objectives/masking.py); only they have a loss. With `dynamic`
+every epoch masks others (Liu et al. 2019), without it a text is masked in one way for ever; `whole_word` masks all
 pieces of a word together.
 
 Two segments (`objective.next_sentence`): sentence order (ALBERT's), not the paper's next sentence. The paper asks
@@ -66,8 +66,8 @@ class Config:
 @dataclass(frozen=True)
 class Objective:
     mask_rate: float = 0.15  # the share of tokens that are guessed
-    dynamic: bool = True  # hide other tokens in every epoch
-    whole_word: bool = False  # hide all pieces of a word, or none
+    dynamic: bool = True  # mask other tokens in every epoch
+    whole_word: bool = False  # mask all pieces of a word, or none
     # also tell whether the parts of a text are exchanged (model.pooler = true): sentence order (ALBERT's), not the
     # paper's next sentence
     next_sentence: bool = False
@@ -154,7 +154,7 @@ class BERT(MaskFiller):
         return self.head.logits(at(self.hidden(ids, lengths, segments), positions), self.embedding.tokens.weight)
 
     def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B K V"]:
-        """Logits of the tokens that a batch has hidden."""
+        """Logits of the tokens that a batch has masked."""
         return self.masked_logits(
             batch["inputs"], batch["lengths"], batch["positions"], batch.tensors.get("segments")
         )

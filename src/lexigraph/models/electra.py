@@ -1,8 +1,8 @@
-"""ELECTRA: a small generator guesses hidden tokens, and a discriminator tells which tokens are its guesses
+"""ELECTRA: a small generator guesses masked tokens, and a discriminator tells which tokens are its guesses
 (Clark et al. 2020).
 
-    m      some positions of the text, all hidden behind <mask>
-    p_G    = generator(text with m hidden)                       a small BERT
+    m      some positions of the text, all replaced by <mask>
+    p_G    = generator(text with m masked)                       a small BERT
     x̂_t    ~ p_G(t) for t in m,  x̂_t = x_t elsewhere             no gradient goes through the drawing
     D_t    = discriminator(x̂)                                    the logit of "replaced": x̂_t ≠ x_t
     loss   = Σ_{t in m} -log p_G(x_t) / |m|  +  λ Σ_t BCE(D_t, x̂_t ≠ x_t) / T              λ = 50
@@ -66,8 +66,8 @@ class Config:
 @dataclass(frozen=True)
 class Objective:
     mask_rate: float = 0.15  # the share of tokens that are guessed
-    dynamic: bool = True  # hide other tokens in every epoch
-    whole_word: bool = False  # hide all pieces of a word, or none
+    dynamic: bool = True  # mask other tokens in every epoch
+    whole_word: bool = False  # mask all pieces of a word, or none
     discriminator_weight: float = 50.0  # λ: its loss is far smaller than the generator's
 
 
@@ -162,7 +162,7 @@ class ELECTRA(Detector):
     # ---- training ----------------------------------------------------------------------------------------
 
     def target_logits(self, batch: Batch, carry: Carry | None = None) -> Float[Tensor, "B K V"]:
-        """The generator's logits of the tokens that a batch has hidden."""
+        """The generator's logits of the tokens that a batch has masked."""
         return self.masked_logits(batch["inputs"], batch["lengths"], batch["positions"])
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:

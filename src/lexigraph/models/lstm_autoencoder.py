@@ -6,19 +6,19 @@
     h_t, c_t = LSTM([w_{t-1}; z], h_{t-1}, c_{t-1})             and stands beside every word it reads
     p(w_t | w_<t, z) = softmax(E (P h_t) + b)                   E: the table of embeddings
 
-Denoising (Shen et al. 2020, DAAE). The encoder sees w with tokens hidden or dropped, the decoder must write all of w,
+Denoising (Shen et al. 2020, DAAE). The encoder sees w with tokens masked or dropped, the decoder must write all of w,
 so that like sentences get like vectors. A discriminator D holds z near N(0, 1): it tells z from samples ε of N(0, 1),
 and the encoder deceives it. (The same by turning D's gradient around: D wins, the gradient is gone, z runs away.)
 
     D minimises  - log D(ε) - log(1 - D(z))         the encoder  - λ log D(z)
 
 Variational (Bowman et al. 2016). z ~ N(μ, σ²) with μ and log σ² from the encoder; words that the decoder reads are
-hidden (`word_dropout`), so that it has to look at z; the loss has in addition, with a weight rising from 0 to 1,
+masked (`word_dropout`), so that it has to look at z; the loss has in addition, with a weight rising from 0 to 1,
 
     KL = Σ_i max(free bits, (μ_i² + σ_i² - 1 - log σ_i²) / 2)
 
 All terms are sums over sentences divided by the number of tokens, so that λ and KL weigh against the log-probability
-of a whole sentence, as in the papers. Without seeds (evaluation) nothing is hidden or sampled, and there is no game;
+of a whole sentence, as in the papers. Without seeds (evaluation) nothing is masked or sampled, and there is no game;
 the negative ELBO of held-out text, where z is sampled but nothing free, is evaluation/reconstruction.py's.
 
 Shapes: B batch, T time, e embedding, d width, k latent, L layers, V vocabulary, R rows of a search.

@@ -18,7 +18,7 @@ at once to copy (b = 0), to guess a likely sentence near an uncertain vector (b 
 large); decoding a blend or a sum with some noise lets the decoder's knowledge of English mend what arithmetic left
 inexact.
 
-Other forms of the same idea: tokens hidden or dropped from the encoder's input (`hide`, `drop`: denoising), and a
+Other forms of the same idea: tokens masked or dropped in the encoder's input (`mask_rate`, `drop`: denoising), and a
 normal posterior N(μ, σ²) held near N(0, 1) (`variational`; KL with free bits, its weight rising from 0 to 1; measured
 by the plain negative ELBO, evaluation/reconstruction.py).
 

@@ -232,9 +232,9 @@ class EncoderDecoder(Decoder):
         x = self.embed(tokens[:, None], time, decoder=True)
         looked: list[Tensor] = []
         for number, layer in enumerate(self.decoder):
-            told = looked if attention and number >= len(self.decoder) // 2 else None
+            wanted = looked if attention and number >= len(self.decoder) // 2 else None
             known, own = memory[:, number].unbind(1), cache.of(number)
-            x = layer(x, mask=bias, memory=known, memory_mask=seen, cache=own, time=time, memory_weights=told)
+            x = layer(x, mask=bias, memory=known, memory_mask=seen, cache=own, time=time, memory_weights=wanted)
         where = torch.stack(looked).mean((0, 2)).flatten(0, 1) if attention else None  # (n, rows of each, S)
         logits = self.logits(self.finish(self.norm_decoder(x[:, 0])))
         return Step(logits, replace(state, cache=cache, time=time + 1), where)

@@ -3,7 +3,7 @@
     columns(recipe)                      what its examples hold
     prepare(examples, seeds, step)       rows of token ids and the like → a batch of tensors, corrupted as it learns
     loss(batch, carry)                   → terms (objectives/terms.py), and what the next window starts from
-    outputs(batch, carry)                → for every row what it computes, without padding and without chance
+    outputs(batch, carry)                → for every row what it computes, without padding, nothing drawn at random
 
 and, by its kind, those of a decoder (one token after another, for search), of an autoencoder (a vector for a text,
 and back), of a mask filler (all gaps at once), of a predictor (one answer for an example), of a reader (states for
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lexigraph.recipe import Part, Recipe
 
 Examples = Mapping[str, Sequence[Row] | Padded]  # rows by column: ragged on the host, or padded on the device
-Seeds = Mapping[str, Int[np.ndarray, " rows"]]  # by table, one for each row: what chance depends on
+Seeds = Mapping[str, Int[np.ndarray, " rows"]]  # by table, one for each row: of its random numbers
 Outputs = dict[str, list[Tensor]]
 Answer = TypeVar("Answer")
 
@@ -52,7 +52,7 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
-        """A batch. With seeds, in training, chance follows from them; without, from what the examples say."""
+        """A batch. With seeds, in training, random numbers follow from them; without, from what the examples say."""
         raise NotImplementedError
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:

@@ -11,7 +11,7 @@
 Every function takes a row and gives a row, so that they can follow one another (BART itself: sentences permuted, then
 30 % of the tokens in spans); what is to be written is always the row that came first.
 
-Rows are texts without boundaries. Ids below `special`, with <mask> among them, are never hidden or deleted.
+Rows are texts without boundaries. Ids below `special`, with <mask> among them, are never masked or deleted.
 
 Shapes: n tokens of a row, k spans.
 """
@@ -78,9 +78,9 @@ def document_rotation(row: Row, random: np.random.Generator) -> Row:
 def infilling_spans(
     row: Row, random: np.random.Generator, *, special: int, mask_rate: float = 0.3, mean_span: float = 3.0
 ) -> tuple[Bool[np.ndarray, " n"], Int[np.ndarray, " k"]]:
-    """Which tokens are hidden, max(1, round(mask_rate n)) of them; and where spans start, the empty ones included.
+    """Which tokens are masked, max(1, round(mask_rate n)) of them; and where spans start, the empty ones included.
 
-    Lengths are drawn until there is enough to hide, and the last is cut to fit. No two spans touch, unless the tokens
+    Lengths are drawn until there is enough to mask, and the last is cut to fit. No two spans touch, unless the tokens
     that stay are too few to stand between them. What is special is stepped over."""
     positions = np.flatnonzero(row >= special)
     total = count(len(positions), mask_rate)

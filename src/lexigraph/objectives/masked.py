@@ -1,6 +1,6 @@
 """From rows of tokens to batches in which some are hidden: what BERT and ELECTRA are given to guess from.
 
-masking.py says which tokens are hidden; here texts are put between boundaries, and what is to be guessed is
+masking.py says which tokens are masked; here texts are put between boundaries, and what is to be guessed is
 gathered. Whole words and sentences are known from the tokenizer's pieces (`Words`).
 
 Shapes: V vocabulary, n tokens of a text.
@@ -130,7 +130,7 @@ def framed(rows: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Sequence[int], f
             segments[index, first + shift : last + shift + 1] = segment
             inputs[index, last + shift] = frame.end
     inputs[:, 0] = frame.begin
-    empty = np.flatnonzero((wanted == IGNORE).all(1))  # hides its end, so that every text counts
+    empty = np.flatnonzero((wanted == IGNORE).all(1))  # masks its end, so that every text counts
     inputs[empty, lengths[empty] - 1], wanted[empty, lengths[empty] - 1] = frame.mask, frame.end
     chosen = wanted != IGNORE
     positions = np.argsort(~chosen, axis=1, kind="stable")[:, : chosen.sum(1).max()]  # the chosen ones first

@@ -3,12 +3,12 @@
     BERT (Devlin et al. 2019)   max(1, round(0.15 n)) positions; each becomes, at random of its own, <mask> (80 %),
                                 any word (10 %) or what it was (10 %)
         my dog is hairy  →  my dog is <mask>  |  my dog is apple  |  my dog is hairy       predicted: hairy
-    whole words                 the pieces of a word are hidden together
+    whole words                 the pieces of a word are masked together
     ELECTRA (Clark et al. 2020) the same positions, every one of them <mask>: kept = swapped = 0
     XLNet (Yang et al. 2019)    one position in six, in spans of 1 to 5, each somewhere in a stretch six times as long
 
-Static and dynamic masking differ in the seed alone (objectives/rng.py). `seeds_of(positions, epoch, seed)` hides
-other words in every epoch (dynamic: Liu et al. 2019); epoch 0 in all epochs hides the same (static), and epoch % 10
+Static and dynamic masking differ in the seed alone (objectives/rng.py). `seeds_of(positions, epoch, seed)` masks
+other words in every epoch (dynamic: Liu et al. 2019); epoch 0 in all epochs masks the same (static), and epoch % 10
 does what BERT did, whose text was written down in ten versions.
 
 Rows are texts without boundaries. Ids below `special` are never chosen, and never put in for a word.
@@ -46,7 +46,9 @@ def masked(
     [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]
     """
     chosen = choose(row, random, special=special, mask_rate=mask_rate, begins=begins)
-    inputs = hide(row, chosen, random, mask=mask, vocabulary=vocabulary, special=special, kept=kept, swapped=swapped)
+    inputs = corrupt(
+        row, chosen, random, mask=mask, vocabulary=vocabulary, special=special, kept=kept, swapped=swapped
+    )
     return inputs, targets_at(row, chosen)
 
 
@@ -130,7 +132,7 @@ def runs(starts: Int[np.ndarray, " k"], lengths: Int[np.ndarray, " k"]) -> Int[n
 # ---- what stands there ---------------------------------------------------------------------------------------
 
 
-def hide(
+def corrupt(
     row: Integer[np.ndarray, " n"],
     chosen: Bool[np.ndarray, " n"],
     random: np.random.Generator,

@@ -35,7 +35,7 @@ def seeds_of_content(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def random_of(seed: int | np.integer) -> np.random.Generator:
-    """The chance of one example, for what happens to it on the host."""
+    """The random numbers of one example, for what happens to it on the host."""
     return np.random.default_rng(seed)
 
 

@@ -12,7 +12,7 @@
     random spans      Thank you <X> to <Y> week .                          <X> for inviting me <Y> your party last <Z>
 
 Each is a choice (which positions are noise) and a rendering (noise → input and target), with a function for either.
-The noise is every token by its own chance of 15 % ("i.i.d."), or, in random spans, exactly round(0.15 n) tokens in
+The noise is every token with a probability of 15 % ("i.i.d."), or, in random spans, exactly round(0.15 n) tokens in
 round(tokens / 3) spans: noise and the rest are cut into spans at positions at random, and take turns.
 
 Rows are texts without boundaries. Ids below `special`, with <M> and the sentinels <X>, <Y>, <Z> among them, are never
@@ -30,7 +30,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Integer
 
-from lexigraph.objectives.masking import count, hide
+from lexigraph.objectives.masking import corrupt, count
 
 Row = Integer[np.ndarray, " n"]
 Noise = Bool[np.ndarray, " n"]
@@ -54,7 +54,7 @@ def bert_style(
 ) -> Pair:
     """Write the whole text, of which some tokens are `mask` and a few (`swapped`, of the noise) any word."""
     noise = independent_noise(row, random, special=special, mask_rate=mask_rate)
-    inputs = hide(row, noise, random, mask=mask, vocabulary=vocabulary, special=special, kept=0.0, swapped=swapped)
+    inputs = corrupt(row, noise, random, mask=mask, vocabulary=vocabulary, special=special, kept=0.0, swapped=swapped)
     return inputs, row
 
 
@@ -105,7 +105,7 @@ def suffix_noise(row: Row, random: np.random.Generator) -> Noise:
 
 
 def independent_noise(row: Row, random: np.random.Generator, *, special: int, mask_rate: float = 0.15) -> Noise:
-    """Each token by its own chance; where it left all of them alone, one, so that there is something to learn."""
+    """Each token with its own probability; where it left all of them alone, one, so that there is something to learn."""
     free = row >= special
     noise = (random.random(len(row)) < mask_rate) & free
     if not noise.any() and free.any():

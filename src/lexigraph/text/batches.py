@@ -36,7 +36,7 @@ class Rows:
     """Rows of one table in a global batch.
 
     Row i is the values from `starts[i]` to `starts[i] + lengths[i]` of the windowed column (of tokens, and one more);
-    where there is no such column, `starts` are numbers of examples. Starts and epoch are also what chance depends on.
+    where there is no such column, `starts` are numbers of examples. Starts and epoch are also what seeds are made of.
     """
 
     starts: Integer[np.ndarray, " rows"]

@@ -53,11 +53,11 @@ def draw_subject(rng: Random, frame: Frame) -> Subject | None:
     """Whoever does it; nobody, where the clause begins with `there`."""
     if frame.kind in ("weather", "existential"):
         return IT if frame.kind == "weather" else None
-    chance = rng.random()
-    if frame.personal and chance < 0.45:
-        return pick(rng, PERSONS) if chance < 0.35 else NounPhrase(pick(rng, lexicon.PROPER))
-    if not frame.personal and chance < 0.08:
-        return IT if chance < 0.04 else THEY
+    uniform = rng.random()
+    if frame.personal and uniform < 0.45:
+        return pick(rng, PERSONS) if uniform < 0.35 else NounPhrase(pick(rng, lexicon.PROPER))
+    if not frame.personal and uniform < 0.08:
+        return IT if uniform < 0.04 else THEY
     phrase = draw_phrase(rng, frame.subjects, modified=0.2)
     if "being" in frame.tags and phrase.determiner is A:  # no "a carpet is near the table"
         phrase = replace(phrase, determiner=THE)
@@ -73,13 +73,13 @@ def draw_object(
     if frame.kind == "existential":  # "there is a key", not "there is the key"
         phrase = draw_phrase(rng, pool)
         return replace(phrase, determiner=TWO if phrase.plural and rng.random() < 0.4 else A)
-    chance = rng.random()
-    if pool[0].kind in PEOPLE and chance < 0.4:
-        if chance < 0.1:
+    uniform = rng.random()
+    if pool[0].kind in PEOPLE and uniform < 0.4:
+        if uniform < 0.1:
             return NounPhrase(pick(rng, lexicon.PROPER))
         pronoun = pick(rng, PERSONS)
         return THEY if grammar.same_person(subject, pronoun) or (subject is WHO and pronoun.person < 3) else pronoun
-    return IT if chance < 0.05 and frame.kind != "ditransitive" else draw_phrase(rng, pool, modified)
+    return IT if uniform < 0.05 and frame.kind != "ditransitive" else draw_phrase(rng, pool, modified)
 
 
 # --- Clauses -----------------------------------------------------------------------------------------------

@@ -30,16 +30,18 @@ def bytes_of(text: str, back: str, last: bool) -> tuple[int, str]:
     size = len(text.encode(errors="surrogatepass"))
     if text == back:
         return size, ""
-    told, known = "".join(text.split()), "".join(back.split())
-    if told == known:
+    given, known = "".join(text.split()), "".join(back.split())
+    if given == known:
         gap = not last and text[-1:].isspace() and not back[-1:].isspace()
         return min(size, len(back.encode(errors="surrogatepass")) + gap), ""
-    place = next((i for i, (a, b) in enumerate(zip(told, known, strict=False)) if a != b), min(len(told), len(known)))
+    place = next(
+        (i for i, (a, b) in enumerate(zip(given, known, strict=False)) if a != b), min(len(given), len(known))
+    )
     for word in text.split():
         place -= len(word)
         if place < 0:
             return size, word
-    return size, told
+    return size, given
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def debias(
 
 
 class Weat(NamedTuple):
-    """How much more X than Y goes with A rather than B: effect size d, and how often chance does as much."""
+    """How much more X than Y goes with A rather than B: effect size d, and how often random sets do as much."""
 
     effect: float
     p: float

@@ -75,8 +75,8 @@ def style_pairs(file: Path) -> Iterator[tuple[str, tuple[str, str]]]:
     parts = CODES_FIRST.get(file.parent.name) or _parts(file.parent.name)
     for record in readers.read(file, {"a": "1", "b": "2"}):
         *codes, source = str(record.columns["a"]).split(" ", len(parts))
-        told = dict(zip(parts, codes, strict=False))
-        changes = [names[told[part]] for part, names in CHANGES.items() if told.get(part) in names]
+        named = dict(zip(parts, codes, strict=False))
+        changes = [names[named[part]] for part, names in CHANGES.items() if named.get(part) in names]
         if 1 <= len(changes) <= 2 and source != record.columns["b"]:
             yield " + ".join(changes), (source, str(record.columns["b"]))
 

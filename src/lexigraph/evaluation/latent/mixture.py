@@ -104,8 +104,8 @@ def sampled(
 
 def variety(texts: Sequence[str]) -> dict[str, Figure | Mean]:
     """distinct-1 to 3 over words, and the share of texts that are said once; both fall with the number of texts."""
-    told = [words(text) for text in texts]
-    shares: dict[str, Figure] = {f"distinct-{n}": {"value": distinct(told, n), "interval": []} for n in (1, 2, 3)}
+    split = [words(text) for text in texts]
+    shares: dict[str, Figure] = {f"distinct-{n}": {"value": distinct(split, n), "interval": []} for n in (1, 2, 3)}
     counts = Counter(texts)
     return shares | {"unique": mean([counts[text] == 1 for text in texts])}
 
