@@ -43,7 +43,7 @@ class MaskedScores(TypedDict):
 
     nll: Figure
     accuracy: Figure
-    hidden: int
+    masked: int
     unigram_baseline: Unigrams
 
 
