@@ -22,7 +22,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.network import Network, columns_of
 from lexigraph.preparation import START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
-from lexigraph.run import FORMAT, Run, remove
+from lexigraph.run import FORMAT, Run, folder_for, holds_word_vectors, remove, word_vectors_asked
 from lexigraph.text import corpus
 from lexigraph.text.columns import MAIN
 from lexigraph.text.planning import training_plan
@@ -36,10 +36,14 @@ from lexigraph.training.loop import Training, Validate, check_cuda_graphs, fit, 
 from lexigraph.training.progress import Reporter, peak_memory
 from lexigraph.training.resident import fetcher
 from lexigraph.weights import load_weights
+from lexigraph.words import run as words
+from lexigraph.words.vectors import WordVectors
 
 
-def load(folder: str | Path, device: str = "auto", *, int8: bool = False) -> TextModel:
+def load(folder: str | Path, device: str = "auto", *, int8: bool = False) -> TextModel | WordVectors:
     """A trained model from its run folder; `int8`: on the CPU, with products in 8 bits."""
+    if holds_word_vectors(folder):
+        return words.load(folder, device, int8)
     return TextModel.load(folder, device, int8)
 
 
@@ -55,7 +59,7 @@ def train(
     resume: bool = False,
     tiny: bool = False,
     quiet: bool = False,
-) -> TextModel:
+) -> TextModel | WordVectors:
     """Raw text in, model out: trains a recipe on a file and leaves a complete run folder.
 
     recipe: a name from `lexigraph recipes`, or a .toml file.
@@ -63,7 +67,10 @@ def train(
     set: recipe keys to change, as {"train.steps": 500}.
     resume: go on with the run in `out` from its last checkpoint.
     """
-    folder = _folder(out)
+    if word_vectors_asked(recipe, out):
+        given: dict[str, Any] = {"valid": valid, "test": test, "start": start, "set": set}
+        return words.train(recipe, data, out, **given, resume=resume, tiny=tiny, quiet=quiet)
+    folder = folder_for(out)
     if recipe is None and not resume:
         raise UsageError("Say which recipe to train; `lexigraph recipes` lists them.")
     if recipe is None and not folder.exists():
@@ -79,10 +86,10 @@ def train(
         network = None
         if world.agreed(resume and folder.exists()):
             run = resumable(Run.open(folder))
-            _refuse_changes(run, asked)
+            run.refuse_changes(asked)
             if run.finished:
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
-                return load(folder, device)
+                return TextModel.load(folder, device)
         else:
             if world.first:
                 network = prepared(folder, asked, start, reporter)
@@ -107,17 +114,10 @@ def prepare(
 
     `train(out=…, resume=True)` then trains it, on this machine or on another that has no text and no time to read it.
     """
-    folder = _folder(out)
+    folder = folder_for(out)
+    if word_vectors_asked(recipe, None):
+        raise UsageError("Word vectors are trained as soon as the text is read: leave out --prepare.")
     prepared(folder, _asked(recipe, data, valid, test, start, set, tiny), start, Reporter(0, quiet=quiet))
-    return folder
-
-
-def _folder(out: str | Path | None) -> Path:
-    if out is None:
-        raise UsageError("Say where the run folder goes: out=… (--out DIR).")
-    folder = Path(out)
-    if folder.name in ("", ".."):
-        raise UsageError(f"{out} has no name of its own: choose a folder that a run can be renamed to.")
     return folder
 
 
@@ -149,11 +149,6 @@ def _inherit(recipe: Recipe, start: str | Path, changes: Mapping[str, Any]) -> R
     named = [key.removeprefix("model.") for key in changes if key.startswith("model.")]
     model = dataclasses.replace(old.model, **{key: getattr(recipe.model, key) for key in named})
     return dataclasses.replace(recipe, model=model, tokenizer=old.tokenizer)
-
-
-def _refuse_changes(run: Run, asked: Recipe) -> None:
-    if changed := list(recipes.differences(run.recipe(), asked)):
-        raise LexigraphError(f"{run.path} was started with another recipe, which differs: {'; '.join(changed)}.")
 
 
 def resumable(run: Run) -> Run:
@@ -265,7 +260,7 @@ def evaluate(
     train: the training text; with it, the n-gram baseline of a language model is measured on the file as well.
     int8: also the scores of the same model with products in 8 bits, under "int8".
     """
-    model = load(folder, "cpu" if int8 and device == "auto" else device)
+    model = TextModel.load(folder, "cpu" if int8 and device == "auto" else device)
     run = Run.open(folder)
     if corpus.find(str(data)) == corpus.find(model.recipe.data.train):
         warnings.warn(
