@@ -16,7 +16,7 @@ from lexigraph.registry import WORD_VECTORS
 from lexigraph.toml import toml
 from lexigraph.words.settings import Settings
 
-ONE_TEXT = "leave it out: vectors are learned from one text, and `lexigraph words eval` judges them"
+ONE_TEXT = "vectors are learned from one text, and `lexigraph words eval` judges them"
 INSTEAD = {  # keys of networks → what to do
     "train.steps": "write words.epochs, how often the text is read",
     "train.epochs": "write words.epochs",
@@ -26,9 +26,9 @@ INSTEAD = {  # keys of networks → what to do
     "model.context": "write words.window",
     "tokenizer.min_count": "write words.min_count",
     "tokenizer.size": "write words.max_words",
-    "data.valid": ONE_TEXT,
-    "data.test": ONE_TEXT,
-    "data.split": ONE_TEXT,
+    "data.valid": f"leave out --valid: {ONE_TEXT}",
+    "data.test": f"leave out --test: {ONE_TEXT}",
+    "data.split": f"leave it out: {ONE_TEXT}",
 }
 
 

@@ -62,7 +62,7 @@ def train(
     files = {"data.train": data, "data.valid": valid, "data.test": test}
     changes = {key: str(file) for key, file in files.items() if file is not None} | dict(set or {})
     known = None if start is None else WordVectors.load(start).table
-    asked = _asked(recipe, changes, known, tiny)
+    asked, begin = _asked(recipe, changes, known, tiny), time.monotonic()
     if resume and folder.exists():
         run = Run.open(folder)
         run.refuse_changes(asked)
@@ -72,14 +72,14 @@ def train(
         if (folder / START).exists():
             known = formats.load(folder / START)
         with training.reading(asked.data, asked.words, report) as corpus:
-            return _fit(run, asked, corpus, known, report)
+            return _fit(run, asked, corpus, known, report, begin)
     refuse_occupied(folder)
     with training.reading(asked.data, asked.words, report) as corpus:
         was_there = folder.exists()
         with with_parents(folder):
+            _prepare(folder, asked, known, start)
             try:
-                _prepare(folder, asked, known, start)
-                return _fit(Run(folder), asked, corpus, known, report)
+                return _fit(Run(folder), asked, corpus, known, report, begin)
             except LexigraphError:  # a setting that makes no sense for this text
                 if not _checkpoint(folder).exists():
                     remove(folder)
@@ -119,17 +119,26 @@ def _prepare(folder: Path, recipe: WordRecipe, known: formats.Table | None, star
 
 
 def _fit(
-    run: Run, recipe: WordRecipe, corpus: Corpus, known: formats.Table | None, report: Report | None
+    run: Run,
+    recipe: WordRecipe,
+    corpus: Corpus,
+    known: formats.Table | None,
+    report: Report | None,
+    begin: float,
 ) -> WordVectors:
-    """Learn, and write what was learned; the results come last, for they say that the run is finished."""
-    log, settings = _Log(run, corpus.tokens), recipe.words.with_threads()
+    """Learn, and write what was learned; the results come last, for they say that the run is finished.
+
+    begin: when the reading of the text began, which is part of the time that a run takes.
+    """
+    log, settings = _Log(run, corpus.tokens, begin), recipe.words.with_threads()
     checkpoint = Checkpoint(_checkpoint(run.path), training.identity(corpus, settings), log.write)
     run.checkpoints.mkdir(exist_ok=True)
     with _stopping(run):
         table, losses = training.learn(corpus, settings, report, checkpoint, known)
         formats.save(table, run.path / formats.VECTORS)
         results = {"system": recipe.system, "method": settings.method, "seed": settings.seed}
-        results |= {"words": len(table.words), "dim": settings.dim, "tokens": corpus.tokens, "losses": losses}
+        results |= {"words": len(table.words), "dim": settings.dim, "tokens": corpus.tokens}
+        results |= {"epochs": len(losses), "losses": losses}
         results |= {"scores": {"train": _scores(corpus, recipe, losses)}}
         results |= {"seconds": round(log.seconds(), 2), "peak_memory_gb": round(peak_memory(), 3)}
         run.write("results.json", results)
@@ -170,8 +179,9 @@ def _checkpoint(folder: Path) -> Path:
 class _Log:
     """log.jsonl, a line for each epoch; one whose tables a killed run did not keep any more is written again."""
 
-    def __init__(self, run: Run, tokens: int) -> None:
+    def __init__(self, run: Run, tokens: int, begin: float) -> None:
         self.run, self.tokens, self.since = run, tokens, time.monotonic()
+        self.reading = self.since - begin
 
     def lines(self) -> list[str]:
         file = self.run.path / "log.jsonl"
@@ -183,13 +193,15 @@ class _Log:
         before = json.loads(kept[-1])["seconds"] if kept else 0.0
         spent, self.since = time.monotonic() - self.since, time.monotonic()
         facts = {"kind": "train", "epoch": len(losses), "loss": losses[-1]}
-        facts |= {"tokens_per_second": self.tokens / spent, "seconds": before + spent}
+        facts |= {"tokens_per_second": self.tokens / spent, "seconds": before + self.reading + spent}
+        self.reading = 0.0  # counted
         self.run.write("log.jsonl", "".join(f"{line}\n" for line in (*kept, json.dumps(facts))))
 
     def seconds(self) -> float:
-        """How long the run has been trained, over all its lives."""
+        """How long the run has taken, over all its lives."""
         lines = self.lines()
-        return (json.loads(lines[-1])["seconds"] if lines else 0.0) + time.monotonic() - self.since
+        before = json.loads(lines[-1])["seconds"] if lines else 0.0
+        return before + self.reading + time.monotonic() - self.since
 
 
 @contextmanager

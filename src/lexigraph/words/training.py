@@ -78,7 +78,9 @@ def check_start(settings: Settings, start: formats.Table | None) -> None:
     if start is None:
         return
     if settings.method not in ("skipgram", "cbow"):
-        raise UsageError("Only skipgram and cbow go on from other vectors (start).")
+        raise UsageError(
+            f"Only skipgram and cbow go on from other vectors: leave out --from (start) for {settings.method}."
+        )
     dim = start.vectors.shape[1]
     if dim != settings.dim:
         raise UsageError(f"The vectors to go on from have {dim} dimensions: set dim to that, not {settings.dim}.")
