@@ -114,9 +114,9 @@ def of_run(name: str, changes: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def of_words(name: str, text: Path, folder: Path) -> dict[str, Any]:
-    known = {field for field in WORDS if field in word_recipes.source(name).tables["words"]}
+    known = {field for field in WORDS if field in recipes.source(name).tables["words"]}
     changes = {key: value for key, value in WORDS.items() if key in known | {"dim"}}
-    settings = word_recipes.read(name, changes)
+    settings = word_recipes.read(name, changes).words
     method = {"method": settings.method, **{key: getattr(settings, key) for key in changes}}
     vectors = lexigraph.WordVectors.train(text, threads=1, seed=1, **method)
     return {"vectors": of_array(vectors.vectors)}
@@ -125,7 +125,7 @@ def of_words(name: str, text: Path, folder: Path) -> dict[str, Any]:
 def everything() -> dict[str, Any]:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    forms = {name: (name, {}) for name in recipes.names()} | FORMS
+    forms = {name: (name, {}) for name in recipes.names() if not recipes.of_word_vectors(name)} | FORMS
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:
         for number, (label, (name, changes)) in enumerate(forms.items()):
@@ -133,7 +133,7 @@ def everything() -> dict[str, Any]:
             found[label] = of_run(name, changes, Path(temporary) / str(number))
         text = Path(temporary) / "text.txt"
         text.write_text("\n".join(sentence for sentence in _sentences()))
-        for name in word_recipes.names():
+        for name in filter(recipes.of_word_vectors, recipes.names()):
             print(name, file=sys.stderr)
             found[name] = of_words(name, text, Path(temporary))
     return found

@@ -15,7 +15,7 @@ import lexigraph
 ROOT = Path(lexigraph.__file__).parent
 ORDER = (  # a module may import only from its own group and those before it
     {"lexigraph", "errors", "compiled"},
-    {"registry", "recipe", "run", "upgrades"},
+    {"registry", "recipe", "run", "toml", "upgrades"},
     {"text", "words"},
     {"nn", "objectives"},
     {"weights"},
@@ -28,6 +28,7 @@ ORDER = (  # a module may import only from its own group and those before it
     {"starting"},
     {"preparation"},
     {"api"},
+    {"entry"},
     {"comparison"},
     {"cli", "studio", "__main__"},
 )

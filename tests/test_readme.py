@@ -15,7 +15,6 @@ from lexigraph import cli
 from lexigraph import recipe as recipes
 from lexigraph.text import constructions
 from lexigraph.views import demonstration
-from lexigraph.words import recipe as word_recipes
 
 README = Path(__file__).parents[1] / "README.md"
 SMALL = {  # the same commands, in seconds instead of minutes
@@ -66,7 +65,7 @@ def test_the_table_of_systems_names_every_recipe_and_no_other():
     table = README.read_text(encoding="utf-8").split("## What is in it today")[1].split("| measured")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
-    assert named - {"lexigraph tokenize"} == {*recipes.names(), *word_recipes.names()}
+    assert named - {"lexigraph tokenize"} == set(recipes.names())
 
 
 def test_every_relative_link_leads_somewhere():

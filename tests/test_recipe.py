@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.registry import SYSTEMS
+from lexigraph.registry import SYSTEMS, WORD_SYSTEMS
 
 SHIPPED = recipes.names()
 
@@ -275,7 +275,7 @@ def test_an_expected_score_says_what_of_and_how_sure(name):
 
 
 def test_every_system_has_a_recipe():
-    assert {recipes.read(name).system for name in SHIPPED} == set(SYSTEMS)
+    assert {recipes.read(name).system for name in SHIPPED} == {*SYSTEMS, *WORD_SYSTEMS}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -283,7 +283,7 @@ def test_every_recipe_states_its_expected_score(name):
     expected = recipes.read(name).expected
     losses, shares = (
         ("nll", "perplexity", "bits_per_byte", "kl", "detection_nll"),
-        ("exact", "bleu", "accuracy", "f1"),
+        ("exact", "bleu", "accuracy", "f1", "similarity"),
     )
     assert expected.metric in (*losses, *shares)
     assert expected.value > 0

@@ -17,8 +17,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lexigraph.abilities.textmodel import TextModel
-    from lexigraph.api import evaluate, load, train
+    from lexigraph.api import evaluate
     from lexigraph.comparison import compare
+    from lexigraph.entry import load, train
     from lexigraph.errors import LexigraphError
     from lexigraph.text.check import check
     from lexigraph.text.tokenizer import Tokenizer
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from lexigraph.words.vectors import WordVectors
 
 _HOMES = {
-    "train": "lexigraph.api",
-    "load": "lexigraph.api",
+    "train": "lexigraph.entry",
+    "load": "lexigraph.entry",
     "evaluate": "lexigraph.api",
     "compare": "lexigraph.comparison",
     "check": "lexigraph.text.check",

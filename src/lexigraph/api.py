@@ -1,4 +1,4 @@
-"""The verbs behind the command line and `import lexigraph`: train, load, evaluate.
+"""Train, load and evaluate networks: what `lexigraph.train` and `lexigraph.load` (entry.py) do but for word vectors.
 
 model = train("gpt", data="my.txt", out="runs/gpt", set={"train.steps": 500})
 """
@@ -22,7 +22,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.network import Network, columns_of
 from lexigraph.preparation import START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
-from lexigraph.run import FORMAT, Run, remove
+from lexigraph.run import FORMAT, Run, folder_for, remove, word_vectors_asked
 from lexigraph.starting import Start, start_from
 from lexigraph.text import corpus
 from lexigraph.text.columns import MAIN
@@ -57,15 +57,8 @@ def train(
     tiny: bool = False,
     quiet: bool = False,
 ) -> TextModel:
-    """Raw text in, model out: trains a recipe on a file and leaves a complete run folder.
-
-    recipe: a name from `lexigraph recipes`, or a .toml file.
-    start: what to start from (starting.py): a finished run of the same system, whose tokenizer, model and weights are
-        taken over; one of another system, which becomes a part; or a file of word vectors.
-    set: recipe keys to change, as {"train.steps": 500}.
-    resume: go on with the run in `out` from its last checkpoint.
-    """
-    folder = _folder(out)
+    """Train a network, as `lexigraph.train` says (entry.py)."""
+    folder = folder_for(out)
     if recipe is None and not resume:
         raise UsageError("Say which recipe to train; `lexigraph recipes` lists them.")
     if recipe is None and not folder.exists():
@@ -81,10 +74,10 @@ def train(
         network = None
         if world.agreed(resume and folder.exists()):
             run = resumable(Run.open(folder))
-            _refuse_changes(run, asked)
+            run.refuse_changes(asked)
             if run.finished:
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
-                return load(folder, device)
+                return TextModel.load(folder, device)
         else:
             if world.first:
                 network = prepared(folder, asked, begin, reporter)
@@ -109,17 +102,10 @@ def prepare(
 
     `train(out=…, resume=True)` then trains it, on this machine or on another that has no text and no time to read it.
     """
-    folder = _folder(out)
+    folder = folder_for(out)
+    if word_vectors_asked(recipe, None):
+        raise UsageError("Word vectors are trained as soon as the text is read: leave out --prepare.")
     prepared(folder, *_asked(recipe, data, valid, test, start, set, tiny), Reporter(0, quiet=quiet))
-    return folder
-
-
-def _folder(out: str | Path | None) -> Path:
-    if out is None:
-        raise UsageError("Say where the run folder goes: out=… (--out DIR).")
-    folder = Path(out)
-    if folder.name in ("", ".."):
-        raise UsageError(f"{out} has no name of its own: choose a folder that a run can be renamed to.")
     return folder
 
 
@@ -140,11 +126,6 @@ def _asked(
         return asked, None
     begin = start_from(start, asked)
     return begin.recipe(asked, changes), begin
-
-
-def _refuse_changes(run: Run, asked: Recipe) -> None:
-    if changed := list(recipes.differences(run.recipe(), asked)):
-        raise LexigraphError(f"{run.path} was started with another recipe, which differs: {'; '.join(changed)}.")
 
 
 def resumable(run: Run) -> Run:
@@ -256,7 +237,7 @@ def evaluate(
     train: the training text; with it, the n-gram baseline of a language model is measured on the file as well.
     int8: also the scores of the same model with products in 8 bits, under "int8".
     """
-    model = load(folder, "cpu" if int8 and device == "auto" else device)
+    model = TextModel.load(folder, "cpu" if int8 and device == "auto" else device)
     run = Run.open(folder)
     if corpus.find(str(data)) == corpus.find(model.recipe.data.train):
         warnings.warn(

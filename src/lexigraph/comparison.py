@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +22,6 @@ from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
 from lexigraph.run import replacing
-from lexigraph.words import recipe as word_recipes
 
 Row = dict[str, Any]
 
@@ -40,10 +36,10 @@ def compare(
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
     """Train each recipe on the text; one row each, in the order given."""
-    known = {*recipes.names(), *word_recipes.names()}
+    known = recipes.names()
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"There is no recipe named {unknown[0]!r}{nearest(unknown[0], known)}")
-    kinds = {name in word_recipes.names() for name in names}
+    kinds = {recipes.of_word_vectors(name) for name in names}
     if len(kinds) > 1:
         raise UsageError("Word vectors and networks are not measured alike: compare the ones or the others.")
     folder = Path(out)
@@ -79,18 +75,14 @@ def _network(name: str, data: str | Path, out: Path, changes: dict[str, Any]) ->
 
 
 def _vectors(name: str, data: str | Path, out: Path, changes: dict[str, Any]) -> Row:
-    changed = [part for key, value in changes.items() for part in ("--set", f"{key}={value}")]
-    command = ["words", "train", name, "--data", str(data), "--out", str(out), "--quiet", *changed]
-    begin = time.monotonic()
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen([sys.executable, "-m", "lexigraph", *command], stdout=said, stderr=said)
-        _, status, usage = os.wait4(process.pid, 0)
-        said.seek(0)
-        if status:
-            raise LexigraphError(f"{name}: {said.read().strip().removeprefix('lexigraph: ')}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    seconds, memory = round(time.monotonic() - begin, 2), round(usage.ru_maxrss * unit / 1e9, 3)
-    return {"recipe": name, "seconds": seconds, "peak memory, GB": memory}
+    whole = {key if "." in key else f"words.{key}": value for key, value in changes.items()}
+    changed = [part for key, value in whole.items() for part in ("--set", f"{key}={value}")]
+    command = ["train", name, "--data", str(data), "--out", str(out), "--quiet", *changed]
+    done = subprocess.run([sys.executable, "-m", "lexigraph", *command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LexigraphError(f"{name}: {done.stderr.strip().removeprefix('lexigraph: ')}")
+    results = json.loads((out / "results.json").read_text())
+    return {"recipe": name, "seconds": results["seconds"], "peak memory, GB": results["peak_memory_gb"]}
 
 
 def _judged(row: Row, vectors: Path, benchmarks: str | Path | None) -> Row:

@@ -11,3 +11,7 @@ class Interrupted(Exception):
 
 class UsageError(LexigraphError):
     """The request itself is wrong (an unknown name, key or option). The CLI exits with code 2."""
+
+
+class AbilityError(LexigraphError, AttributeError):
+    """The model cannot do this."""

@@ -5,8 +5,6 @@ A run folder appears only when all of that is done, and whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.network import Network, build, columns_of
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
-from lexigraph.run import FORMAT, Run, replacing
+from lexigraph.run import FORMAT, Run, creating
 from lexigraph.starting import Start
 from lexigraph.text import corpus
 from lexigraph.text.batches import first_rows
@@ -41,11 +39,7 @@ START = "start.safetensors"  # the weights that fine-tuning starts from
 
 def prepared(folder: Path, recipe: Recipe, start: Start | None, reporter: Reporter) -> Network:
     """Everything before step 0, in a folder that appears only when it is complete; and the network, as it is born."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = "holds a run already" if (folder / "config.json").exists() else "exists and is not empty"
-        raise LexigraphError(f"{folder} {what}: choose another --out, or --resume to go on with it.")
-    with _parents(folder), replacing(folder) as temporary:
-        temporary.mkdir()
+    with creating(folder) as temporary:
         run = Run(temporary)
         known = None if start is None else start.vocabularies(recipe)
         vocabularies = _write_tables(recipe, known, temporary, reporter)
@@ -129,19 +123,3 @@ def _rehearse(network: Network, tables: dict[str, dict[str, Table]], recipe: Rec
     metrics = task_of(recipe).METRICS
     if recipe.train.metric not in metrics:
         raise UsageError(f"train.metric = {recipe.train.metric!r} is not measured{nearest('', metrics)}")
-
-
-@contextmanager
-def _parents(folder: Path) -> Iterator[None]:
-    """Make the folders above `folder`; those that were not there go again if the block fails."""
-    made = [parent for parent in folder.parents if not parent.exists()]
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    except BaseException as error:
-        for parent in made:
-            with suppress(OSError):
-                parent.rmdir()
-        if isinstance(error, OSError):
-            raise LexigraphError(f"The run folder {folder} cannot be made: {error}.") from None
-        raise

@@ -2,7 +2,8 @@
 
 Reading is strict: an unknown key, a wrong type or a value outside its choices is refused with the file, the
 line and the nearest valid key. `[model]` and `[objective]` belong to the system, which brings its own
-dataclasses for them (`Config` and `Objective` in its module).
+dataclasses for them (`Config` and `Objective` in its module). Recipes for word vectors have `[data]` and `[words]`
+(words/recipe.py).
 
     recipe = read("gpt", {"train.steps": 500})        # a name that ships with Lexigraph, or a .toml file
     recipe.train.steps
@@ -13,17 +14,17 @@ from __future__ import annotations
 import dataclasses
 import math
 import tomllib
-import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from lexigraph import upgrades
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.registry import nearest, system
+from lexigraph.registry import WORD_SYSTEMS, WORD_VECTORS, nearest, system
+from lexigraph.toml import parsed, section, section_lines, toml, typed
 
 T = TypeVar("T")
 
@@ -179,14 +180,13 @@ class Recipe:
 
     def toml(self) -> str:
         """The recipe as TOML text that `read` takes back."""
-        lines = [f"system = {_toml(self.system)}", f"about = {_toml(self.about)}"]
+        lines = [f"system = {toml(self.system)}", f"about = {toml(self.about)}"]
         parts = {name: getattr(self, name) for name in ("data", "tokenizer", "model", "objective", "train", "eval")}
         parts |= {"expected": self.expected} | {f"data.{name}": data for name, data in self.tables.items()}
         for name, part in parts.items():
-            lines += ["", f"[{name}]"]
-            lines += [f"{key.name} = {_toml(getattr(part, key.name))}" for key in dataclasses.fields(part)]
+            lines += section_lines(name, part)
         for name, part in self.parts.items():
-            lines += ["", f"[parts.{name}]", *(f"{key} = {_toml(value)}" for key, value in _keys_of(part).items())]
+            lines += ["", f"[parts.{name}]", *(f"{key} = {toml(value)}" for key, value in _keys_of(part).items())]
         return "\n".join(lines) + "\n"
 
 
@@ -249,6 +249,17 @@ def source(name_or_file: str | Path) -> Source:
         raise LexigraphError(f"The recipe {name} cannot be read: {error}.") from None
 
 
+def system_of(tables: Mapping[str, Any]) -> str | None:
+    """The system that a recipe names; one with a section [words] need not, it is for word vectors."""
+    name = tables.get("system", WORD_VECTORS if "words" in tables else None)
+    return name if isinstance(name, str) else None
+
+
+def of_word_vectors(name_or_file: str | Path) -> bool:
+    """Whether a recipe trains word vectors, not a network."""
+    return system_of(source(name_or_file).tables) in WORD_SYSTEMS
+
+
 def read(
     name_or_file: str | Path,
     changes: Mapping[str, Any] | None = None,
@@ -267,8 +278,10 @@ def read(
 
 
 def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) -> Recipe:
-    name = tables.get("system")
-    if not isinstance(name, str):
+    name = system_of(tables)
+    if name in WORD_SYSTEMS:
+        return WORD_SYSTEMS[name].resolve(origin, tables, changes)
+    if name is None:
         raise UsageError(f'{origin.name} does not say which system it trains: add a line system = "gpt".')
     try:
         module = system(name).module()
@@ -280,6 +293,21 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
     kinds |= dict.fromkeys(further, Data)
     tables, changes, named = _parts(origin, tables, changes)
     kinds |= {f"parts.{part}": system(given["system"]).module().Config for part, given in named.items()}
+    parts = sections(origin, kinds, tables, changes)
+    more = {part.removeprefix("data."): parts.pop(part) for part in further}
+    inside = {part: Part(model=parts.pop(f"parts.{part}"), **given) for part, given in named.items()}
+    recipe = Recipe(system=name, about=str(tables.get("about", "")), tables=more, parts=inside, **parts)
+    if recipe.tokenizer.separate:
+        _check_separate(
+            recipe, "" if "tokenizer.separate" in changes else f"{origin.where('tokenizer', 'separate')}: "
+        )
+    return recipe
+
+
+def sections(
+    origin: Source, kinds: Mapping[str, type], tables: Mapping[str, Any], changes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The sections of a recipe, each as its dataclass, with the changed keys; all of it checked."""
     for key in tables:
         if key not in kinds and key not in ("system", "about"):
             raise UsageError(f"{origin.where(key, '')}: unknown section [{key}]{nearest(key, kinds)}")
@@ -296,14 +324,7 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
         parts[part] = dataclasses.replace(parts[part], **{key: value})
     for part, values in parts.items():
         _check_ranges(origin, part, values, changes)
-    more = {part.removeprefix("data."): parts.pop(part) for part in further}
-    inside = {part: Part(model=parts.pop(f"parts.{part}"), **given) for part, given in named.items()}
-    recipe = Recipe(system=name, about=str(tables.get("about", "")), tables=more, parts=inside, **parts)
-    if recipe.tokenizer.separate:
-        _check_separate(
-            recipe, "" if "tokenizer.separate" in changes else f"{origin.where('tokenizer', 'separate')}: "
-        )
-    return recipe
+    return parts
 
 
 def _further_tables(tables: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -360,59 +381,6 @@ def _check_separate(recipe: Recipe, where: str) -> None:
         )
 
 
-def section(origin: Source, name: str, kind: type, table: Any) -> Any:
-    """A table of a recipe file as its dataclass, or an error that names key and line."""
-    if not isinstance(table, dict):
-        raise UsageError(f"{origin.where('', name)}: {name} must be a table, written [{name}].")
-    hints, values = get_type_hints(kind), {}
-    for key, value in table.items():
-        where = origin.where(name, key)
-        upgrades.refuse_renamed(f"{name}.{key}", value, key in hints, f"{where}: ")
-        if key not in hints:
-            raise UsageError(f"{where}: unknown key {name}.{key}{nearest(key, hints)}")
-        values[key] = typed(value, hints[key], f"{name}.{key}", f"{where}: ")
-    return kind(**values)
-
-
-def typed(value: Any, kind: Any, key: str, where: str) -> Any:
-    """`value` as the type that the dataclass asks for, or an error that names key and line."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        kind = next(choice for choice in arguments if choice is not type(None))
-        return typed(value, kind, key, where)
-    if origin is Literal:
-        if value not in arguments:
-            raise UsageError(f"{where}{key} must be one of {', '.join(map(str, arguments))}, not {value!r}.")
-        return value
-    if origin is tuple:
-        if isinstance(value, str):
-            value = [part.strip() for part in value.split(",") if part.strip()]
-            value = [_parsed(part) if arguments[0] is not str else part for part in value]
-        items = value if isinstance(value, list | tuple) else [value]
-        if arguments[-1] is not Ellipsis and len(items) != len(arguments):
-            raise UsageError(f"{where}{key} must be {len(arguments)} values, not {value!r}.")
-        return tuple(typed(item, arguments[0], key, where) for item in items)
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise UsageError(f"{where}{key} must be a table, not {value!r}.")
-        return {str(name): typed(item, arguments[1], key, where) for name, item in value.items()}
-    if kind is str and not where and not isinstance(value, str | list | dict):
-        value = str(value)  # --set data.train=2024 names a file
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        english = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-        raise UsageError(f"{where}{key} must be {english.get(kind, kind.__name__)}, not {value!r}.")
-    return value
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
 def settings(assignments: list[str]) -> dict[str, Any]:
     """`["train.steps=500"]` from the command line as `{"train.steps": 500}`."""
     changes = {}
@@ -420,7 +388,7 @@ def settings(assignments: list[str]) -> dict[str, Any]:
         key, equals, text = assignment.partition("=")
         if not equals:
             raise UsageError(f"--set takes section.key=value, as in --set train.steps=500, not {assignment!r}.")
-        changes[key.strip()] = _parsed(text.strip())
+        changes[key.strip()] = parsed(text.strip())
     return changes
 
 
@@ -430,16 +398,3 @@ def differences(old: Recipe, new: Recipe) -> Iterator[str]:
     for key in before | after:
         if before.get(key) != after.get(key):
             yield f"{key}: {before.get(key)!r} became {after.get(key)!r}"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in escaped) + '"'
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(name)} = {_toml(item)}" for name, item in value.items()) + "}"
-    return repr(value)

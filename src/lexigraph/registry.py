@@ -2,7 +2,8 @@
 
 A system is found here and nowhere else. To add one: write `models/<system>.py`, add a line below and a
 recipe in `recipes/`; the contract tests then cover it by themselves. A system that cannot keep a contract
-names it in `exempt` together with the reason; a test refuses an exemption without one.
+names it in `exempt` together with the reason; a test refuses an exemption without one. Networks are in SYSTEMS, word
+vectors, which are none, in WORD_SYSTEMS.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lexigraph.errors import UsageError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lexigraph.abilities.textmodel import TextModel
     from lexigraph.evaluation.task import Task
     from lexigraph.nn.network import Network
+    from lexigraph.recipe import Recipe, Source
 
 CONTRACTS = (
     "resume",  # N steps = k steps, kill, resume, N - k steps, bit for bit
@@ -58,7 +60,22 @@ class System:
         return cast("Task", importlib.import_module(f"lexigraph.evaluation.{self.task}"))
 
 
-def _found(path: str) -> type:
+@dataclass(frozen=True)
+class WordSystem:
+    """Word vectors: no network, and no torch; they have recipes with a section of their own."""
+
+    reader: str  # "module:function" that makes a recipe of its sections
+    model: str  # "module:Class" of what `load` returns
+    abilities: tuple[str, ...]  # methods of that class, verbs of `lexigraph words`
+    fields: tuple[str, ...] = ("text",)  # as of a network
+    exempt: dict[str, str] = field(default_factory=dict)  # likewise
+
+    def resolve(self, origin: Source, tables: dict[str, Any], changes: dict[str, Any]) -> Recipe:
+        """A recipe from the sections of its file and the keys that are changed."""
+        return _found(self.reader)(origin, tables, changes)
+
+
+def _found(path: str) -> Any:
     module, name = path.split(":")
     return getattr(importlib.import_module(module), name)
 
@@ -150,11 +167,34 @@ SYSTEMS: dict[str, System] = {
 }
 
 
+WORD_VECTORS = "word-vectors"
+WORD_SYSTEMS: dict[str, WordSystem] = {
+    WORD_VECTORS: WordSystem(
+        "lexigraph.words.recipe:resolve",
+        "lexigraph.words.vectors:WordVectors",
+        ("nearest", "similarity", "analogy", "outlier", "map"),
+        exempt={
+            "batch-invariance": "a word has one vector, whatever stands beside it",
+            "cache": "it writes no text step by step",
+            "accumulation": "a step is one word or pair of words: there are no batches",
+            "causality": "contexts stand on both sides of a word",
+            "gradients": "the kernels take steps themselves, on the rows that a word touches",
+            "overfit": "it learns which words share contexts, and no sentence by heart",
+        },
+    ),
+}
+
+
 def system(name: str) -> System:
-    """The system of that name, or an error that names the nearest one."""
+    """The network of that name, or an error that names the nearest one."""
     if name not in SYSTEMS:
-        raise UsageError(f"There is no system named {name!r}{nearest(name, SYSTEMS)}")
+        raise UsageError(f"There is no system named {name!r}{nearest(name, [*SYSTEMS, *WORD_SYSTEMS])}")
     return SYSTEMS[name]
+
+
+def system_of_any_kind(name: str) -> System | WordSystem:
+    """The network or the word vectors of that name."""
+    return WORD_SYSTEMS[name] if name in WORD_SYSTEMS else system(name)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

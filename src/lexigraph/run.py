@@ -3,6 +3,7 @@
     recipe.toml  config.json  tokenizer.json  model.safetensors  results.json  log.jsonl  checkpoints/
     unigrams.npy (for the baseline; of pairs, their targets')  tokens/ (until the run is finished)
     source-tokenizer.json (of a translator with separate vocabularies, whose tokenizer.json is that of its targets)
+    vectors/ (of word vectors, which have neither tokenizer nor model.safetensors)
 
 Every file is written beside its place, flushed to the disk and renamed, so that a reader or a power cut meets
 the old file or the new one, never half of one. `model.safetensors` always holds the best weights so far,
@@ -15,7 +16,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 from lexigraph import __version__, upgrades
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.registry import WORD_SYSTEMS
 
 BUNDLED = Path(__file__).parent / "bundled"
 FORMAT = 2  # raise it when an old run folder would be misread, and say in upgrades.py what it means
@@ -71,6 +73,11 @@ class Run:
         except (UsageError, KeyError) as error:  # not what the user wrote, but what became of the file
             raise LexigraphError(f"The recipe of this run is damaged: {error}") from None
 
+    def refuse_changes(self, asked: recipes.Recipe) -> None:
+        """Refuse to go on by another recipe than the one that the run was started with."""
+        if changed := list(recipes.differences(self.recipe(), asked)):
+            raise LexigraphError(f"{self.path} was started with another recipe, which differs: {'; '.join(changed)}.")
+
     def roles(self) -> dict[str, int]:
         """Special tokens that an older run names in its recipe, by the part that they play."""
         return upgrades.roles(recipes.source(self.path / "recipe.toml").tables, self.config()["format"])
@@ -109,6 +116,63 @@ class Run:
 def bundled() -> list[str]:
     """The names of the models that ship with Lexigraph; wherever a run folder is expected, they serve too."""
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
+
+
+def holds_word_vectors(folder: str | Path) -> bool:
+    """Whether a folder is a run of word vectors, finished or not."""
+    try:
+        config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and config.get("system") in WORD_SYSTEMS
+
+
+def word_vectors_asked(recipe: str | Path | None, out: str | Path | None) -> bool:
+    """Whether this is a training of word vectors: by its recipe or, to be resumed, by its folder."""
+    return recipes.of_word_vectors(recipe) if recipe is not None else out is not None and holds_word_vectors(out)
+
+
+def folder_for(out: str | Path | None) -> Path:
+    """Where a run is to go, if that is a folder with a name."""
+    if out is None:
+        raise UsageError("Say where the run folder goes: out=… (--out DIR).")
+    folder = Path(out)
+    if folder.name in ("", ".."):
+        raise UsageError(f"{out} has no name of its own: choose a folder that a run can be renamed to.")
+    return folder
+
+
+def refuse_occupied(folder: Path) -> None:
+    """Refuse a folder that holds anything: a new run replaces nothing."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "holds a run already" if (folder / "config.json").exists() else "exists and is not empty"
+        raise LexigraphError(f"{folder} {what}: choose another --out, or --resume to go on with it.")
+
+
+@contextmanager
+def creating(folder: Path) -> Iterator[Path]:
+    """A temporary folder for a new run; it appears as `folder` if the block succeeds, and leaves nothing if not."""
+    refuse_occupied(folder)
+    with with_parents(folder), replacing(folder) as temporary:
+        temporary.mkdir()
+        yield temporary
+
+
+@contextmanager
+def with_parents(folder: Path) -> Iterator[None]:
+    """Make the folders above `folder`; those that were not there go again if the block fails."""
+    made = [parent for parent in folder.parents if not parent.exists()]
+    try:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LexigraphError(f"The run folder {folder} cannot be made: {error}.") from None
+        yield
+    except BaseException:
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 lexigraph train gpt --from runs/gpt …                 the same system: model, vocabularies and weights are taken over
 lexigraph train tagger --from runs/bert …             another one becomes a part, [parts.reader]; what is new is born
 lexigraph train tagger --from reader=runs/bert …      the same, the part named
-lexigraph train tagger --from my.vec …                vectors of words are put into the tables of tokens
+lexigraph train tagger --from my.vec …                vectors of words, a file or a run, for the tables of tokens
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.network import Network, Reader, columns_of
 from lexigraph.recipe import Part, Recipe
 from lexigraph.registry import system
-from lexigraph.run import Run
+from lexigraph.run import Run, holds_word_vectors
 from lexigraph.text.vocabularies import TEXT, Vocabularies
 from lexigraph.weights import load_part, load_run
 from lexigraph.words.vectors import WordVectors
@@ -55,7 +55,7 @@ def start_from(given: str | Path, recipe: Recipe) -> Start:
     name, equals, path = str(given).partition("=")
     if not equals or name not in names:
         name, path = "", str(given)
-    if Path(path).is_file():
+    if Path(path).is_file() or holds_word_vectors(path):
         return FromVectors(Path(path))
     run = Run.open(path)
     if not name and run.config()["system"] == recipe.system:

@@ -11,7 +11,7 @@ from lexigraph import recipe as recipes
 from lexigraph.abilities.textmodel import ABILITIES, TextModel
 from lexigraph.nn.network import Network
 from lexigraph.objectives.terms import Batch, value
-from lexigraph.registry import CONTRACTS, SYSTEMS
+from lexigraph.registry import CONTRACTS, SYSTEMS, WORD_SYSTEMS
 from lexigraph.text.corpus import fields_of
 
 from .tiny import bound_by, examples_of, network_of, newborn, recipe_of, some, with_inputs
@@ -25,7 +25,7 @@ def close(left: torch.Tensor, right: torch.Tensor, scale: torch.Tensor, toleranc
 
 @pytest.mark.smoke
 def test_every_exemption_names_a_contract_and_gives_a_reason():
-    for name, system in SYSTEMS.items():
+    for name, system in (*SYSTEMS.items(), *WORD_SYSTEMS.items()):
         for contract, reason in system.exempt.items():
             assert contract in CONTRACTS, f"{name} is exempt from {contract}, which is no contract"
             assert len(reason.split()) >= 4, f"{name} does not say why it is exempt from {contract}"

@@ -173,7 +173,7 @@ def test_fasttext_is_trained_as_published():
         "negative": 5, "ns_exponent": 0.5, "sample": 1e-4, "alpha": 0.05, "window": 5, "epochs": 5, "min_count": 5,
         "minn": 3, "maxn": 6, "buckets": 2_000_000,
     }  # fmt: skip
-    for settings in (Settings(method="fasttext").resolved(), recipe.read("fasttext")):
+    for settings in (Settings(method="fasttext").resolved(), recipe.read("fasttext").words):
         assert {name: getattr(settings, name) for name in published} == published
     cbow = Settings(method="fasttext-cbow").resolved()
     assert (cbow.ns_exponent, cbow.sample, cbow.alpha) == (0.5, 1e-4, 0.05)
@@ -299,11 +299,11 @@ def test_long_lines_are_taken_in_parts(tmp_path):
 
 
 def test_wrong_requests(text, tmp_path):
-    with pytest.raises(UsageError, match=r"There is no setting 'windw'; did you mean 'window'\?"):
+    with pytest.raises(UsageError, match=r"Unknown key words\.windw; did you mean 'words.window'\?"):
         WordVectors.train(text, windw=3)
-    with pytest.raises(UsageError, match=r"There is no method 'skipgran'; did you mean 'skipgram'\?"):
+    with pytest.raises(UsageError, match=r"words\.method must be one of skipgram, cbow, .*, not 'skipgran'"):
         WordVectors.train(text, "skipgran")
-    with pytest.raises(UsageError, match="dim is 0; it must be at least 1"):
+    with pytest.raises(UsageError, match=r"words\.dim must be at least 1, not 0"):
         WordVectors.train(text, dim=0)
     with pytest.raises(LexigraphError, match="no word is seen min_count = 1000000 times"):
         WordVectors.train(text, min_count=1_000_000)

@@ -21,13 +21,13 @@ from torch import Tensor
 
 from lexigraph.decoding.beam import beam_search
 from lexigraph.decoding.hypothesis import Hypothesis
-from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.errors import AbilityError, LexigraphError, UsageError
 from lexigraph.nn.devices import choose_device
 from lexigraph.nn.linear import quantise
 from lexigraph.nn.network import Decoder, Network, build, columns_of
 from lexigraph.objectives.terms import Batch
 from lexigraph.recipe import Recipe
-from lexigraph.registry import nearest, system
+from lexigraph.registry import WORD_SYSTEMS, nearest, system
 from lexigraph.run import Run
 from lexigraph.text.batches import padded
 from lexigraph.text.clean import cleaner, without_dictionary
@@ -63,10 +63,6 @@ class Scored:
         return self.text
 
 
-class AbilityError(LexigraphError, AttributeError):
-    """The model cannot do this."""
-
-
 class TextModel:
     """A trained model. Make one with `lexigraph.load` or `lexigraph.train`."""
 
@@ -86,6 +82,9 @@ class TextModel:
         """The model in a run folder, of its system's class; `int8`: on the CPU, with products in 8 bits."""
         run = Run.open(folder)
         recipe = run.recipe()
+        if recipe.system in WORD_SYSTEMS:
+            can = ", ".join(WORD_SYSTEMS[recipe.system].abilities)
+            raise AbilityError(f"{folder} holds word vectors; they can: {can} (lexigraph words --help shows how).")
         vocabularies = Vocabularies.load(run, columns_of(recipe))
         network = build(recipe, vocabularies)
         if not run.finished and not (run.path / "model.safetensors").exists():

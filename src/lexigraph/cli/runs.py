@@ -52,6 +52,8 @@ def info(run: RunArgument, as_json: AsJson = False) -> None:
         print_json(facts | {"recipe": opened.recipe().flat()})
         return
     rows = [(key, str(value)) for key, value in facts.items() if key != "results" and value not in ("", {})]
+    known = facts.get("results", {}).items()
+    rows += [(key, str(value)) for key, value in known if key not in facts and not isinstance(value, dict | list)]
     for split, scores in facts.get("results", {}).get("scores", {}).items():
         rows += [(f"{split} {name}", "  ".join(_metric(value))) for name, value in _metrics(scores)]
     print_table(("", ""), rows)

@@ -81,12 +81,13 @@ def convert(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Of word vectors, the format follows from the name.")],
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many words.")] = None,
 ) -> None:
-    """Word vectors from one file format to another; a Hugging Face folder to a run, and a run to such a folder."""
-    from lexigraph.run import bundled
+    """Word vectors of a run or a file in another format; a Hugging Face folder as a run, a run as such a folder."""
+    from lexigraph.run import bundled, holds_word_vectors
 
     if target.exists():
         raise LexigraphError(f"{target} exists already: choose another name.")
-    if (source.is_dir() and not (source / "meta.json").exists()) or str(source) in bundled():
+    vectors = (source / "meta.json").exists() or holds_word_vectors(source)
+    if (source.is_dir() and not vectors) or str(source) in bundled():
         from lexigraph.exchange import folder
 
         if limit:

@@ -17,8 +17,12 @@ def train(
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
     valid: Annotated[str | None, typer.Option(help="Validation text; else part of --data.")] = None,
     test: Annotated[str | None, typer.Option(help="Test text; else part of --data.")] = None,
-    start: Annotated[Path | None, typer.Option("--from", help="Fine-tune this run.")] = None,
-    change: Annotated[list[str] | None, typer.Option("--set", help="Change a recipe key: train.steps=500.")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--from", help="Fine-tune this run; go on from these vectors.")
+    ] = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a key: train.steps=500, words.dim=50.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     prepare: Annotated[bool, typer.Option("--prepare", help="Stop before step 1; --resume trains it.")] = False,
     quiet: Quiet = False,
@@ -26,7 +30,7 @@ def train(
     """Train a recipe on a text file: raw text in, model out."""
     if out is None:
         raise UsageError("Say where the run folder goes: --out DIR.")
-    from lexigraph import api
+    from lexigraph import entry
     from lexigraph import recipe as recipes
 
     common: dict[str, Any] = {
@@ -37,9 +41,11 @@ def train(
         "quiet": quiet,
     }
     if prepare and recipe:
+        from lexigraph import api
+
         api.prepare(recipe, data, out, **common)
     else:
-        api.train(recipe, data, out, resume=resume, **common)
+        entry.train(recipe, data, out, resume=resume, **common)
     if first_process():
         print(out)
 
@@ -47,19 +53,17 @@ def train(
 def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None) -> None:
     """Every recipe: what it is and what it can do; with NAME, the whole commented file."""
     from lexigraph import recipe as recipes
-    from lexigraph.registry import system
-    from lexigraph.words import recipe as word_recipes
+    from lexigraph.registry import WORD_SYSTEMS, system_of_any_kind
 
     if name:
-        print((word_recipes if name in word_recipes.names() else recipes).source(name).text, end="")
+        print(recipes.source(name).text, end="")
         return
     rows = []
     for each in recipes.names():
         tables = recipes.source(each).tables
-        rows.append((each, tables["about"], " ".join(system(tables["system"]).abilities), _goal(tables)))
-    for each in word_recipes.names():
-        tables = word_recipes.source(each).tables
-        rows.append((each, tables["about"], "words train", _goal(tables)))
+        group = "words: " if tables["system"] in WORD_SYSTEMS else ""  # whose verbs they are
+        abilities = group + " ".join(system_of_any_kind(tables["system"]).abilities)
+        rows.append((each, tables["about"], abilities, _goal(tables)))
     print_table(("recipe", "what it is", "what it can do", "expected score"), rows)
 
 

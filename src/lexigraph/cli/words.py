@@ -1,6 +1,7 @@
 """The verbs of word vectors: lexigraph words train, nearest, analogy, eval, map, debias, senses, search, align …
 
-Vectors are files or folders of any format that words/formats.py knows; `train` writes the one that --out names.
+Vectors are runs (`lexigraph train skipgram`), or files or folders of any format that words/formats.py knows; `train`
+here is the short way to a file of vectors, and writes the format that --out names.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from lexigraph.cli.options import (
 )
 from lexigraph.errors import LexigraphError, UsageError
 
-Vectors = Annotated[Path, typer.Argument(metavar="VECTORS", help="A .vec, .txt, .bin file or a Lexigraph folder.")]
+Vectors = Annotated[
+    Path, typer.Argument(metavar="VECTORS", help="A run, a .vec, .txt, .bin file or a Lexigraph folder.")
+]
 Count = Annotated[int, typer.Option("-k", "--count", min=1, help="So many answers.")]
 Out = Annotated[Path | None, typer.Option(help="Where the vectors go: .vec, .bin, or a folder.")]
 Benchmarks = Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds word-vectors-eval, bats …")]
@@ -52,7 +55,8 @@ def train(
 ) -> None:
     """Learn word vectors from a text file: `lexigraph words train glove --data my.txt --out my.vec`.
 
-    `lexigraph recipes` lists the recipes, `lexigraph recipes NAME` shows one with its settings.
+    `lexigraph train glove --data my.txt --out runs/glove` leaves a whole run folder instead. `lexigraph recipes`
+    lists the recipes, `lexigraph recipes NAME` shows one with its settings.
     """
     from lexigraph.recipe import settings
     from lexigraph.words import recipe as recipes
@@ -62,13 +66,14 @@ def train(
         raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
     out = _free(out)
     options = {"dim": dim, "window": window, "negative": negative, "min_count": min_count, "epochs": epochs,
-               "threads": threads, "seed": seed, "start": WordVectors.load(start) if start else None}  # fmt: skip
+               "threads": threads, "seed": seed}  # fmt: skip
     asked = {name: value for name, value in options.items() if value is not None} | settings(change or [])
     kept = out.with_name(f".{out.name}.training")
     if kept.exists() and not resume:
         raise LexigraphError(f"A training for {out} was broken off: go on with --resume, or remove {kept}.")
-    chosen = vars(recipes.read(recipe, asked))
-    wv = WordVectors.train(data, **chosen, tell=None if quiet else tell, checkpoint=kept)
+    chosen = vars(recipes.read(recipe, asked).words)
+    known = WordVectors.load(start) if start else None
+    wv = WordVectors.train(data, **chosen, start=known, report=None if quiet else tell, checkpoint=kept)
     wv.save(out)
     print(out)
 
@@ -155,7 +160,8 @@ def curve(
     given = settings(change or [])
     for value in values:  # all are looked at before the first one is trained
         recipes.read(recipe, given if key == "megabytes" else given | {key: value})
-    rows = list(evaluation.curve(find(data), vars(recipes.read(recipe, given)), key, values, benchmarks, tell))
+    chosen = vars(recipes.read(recipe, given).words)
+    rows = list(evaluation.curve(find(data), chosen, key, values, benchmarks, tell))
     cells: list[tuple[str, ...]] = [
         (str(row[key]), str(row["words"]), f"{row['similarity']:.4f}", f"{row['analogies']:.4f}") for row in rows
     ]

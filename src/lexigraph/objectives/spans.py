@@ -105,7 +105,7 @@ def suffix_noise(row: Row, random: np.random.Generator) -> Noise:
 
 
 def independent_noise(row: Row, random: np.random.Generator, *, special: int, mask_rate: float = 0.15) -> Noise:
-    """Each token with its own probability; where that spared all of them, one, so that there is something to learn."""
+    """Each token with its own probability; where that spared all of them, one, so that something is learned."""
     free = row >= special
     noise = (random.random(len(row)) < mask_rate) & free
     if not noise.any() and free.any():

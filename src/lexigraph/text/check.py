@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from lexigraph import recipe as recipes
-from lexigraph.registry import SYSTEMS
+from lexigraph.registry import system_of_any_kind
 from lexigraph.text.readers import CONLL_DEFAULT, MAX_CHARS, Source, file_format, read, read_lines
 from lexigraph.text.tally import Lengths, Tally, tally_plain, tally_records
 
@@ -331,7 +331,7 @@ def _recipes(kind: str) -> tuple[str, ...]:
     if kind in FIRST:
         return FIRST[kind]
     systems = {name: recipes.source(name).tables["system"] for name in recipes.names()}
-    return tuple(name for name, system in systems.items() if set(SYSTEMS[system].fields) == NEEDED[kind])
+    return tuple(name for name, system in systems.items() if set(system_of_any_kind(system).fields) == NEEDED[kind])
 
 
 def _commands(facts: FileFacts, paths: Mapping[str, str | Path], against: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ training that was killed and resumed ends with the same bits as one that was lef
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,16 @@ class Checkpoint:
     """The file of one training; `about` says which: another text or other settings are refused.
 
     path: None keeps nothing.
+    report: called with the losses so far when an epoch is done, before its tables are kept.
     """
 
-    def __init__(self, path: Path | None, about: Mapping[str, Any]) -> None:
-        self.path, self.about = path, json.dumps(about, sort_keys=True, default=str)
+    def __init__(
+        self,
+        path: Path | None,
+        about: Mapping[str, Any],
+        report: Callable[[list[float]], None] = lambda losses: None,
+    ) -> None:
+        self.path, self.about, self.report = path, json.dumps(about, sort_keys=True, default=str), report
 
     def load(self, tables: Mapping[str, np.ndarray]) -> list[float]:
         """Fill the tables with what was kept; returns the losses of the epochs that are done, none if nothing was."""
@@ -47,6 +53,7 @@ class Checkpoint:
 
     def save(self, tables: Mapping[str, np.ndarray], losses: list[float]) -> None:
         """Keep the tables after an epoch."""
+        self.report(losses)
         if self.path is None:
             return
         from safetensors.numpy import save_file

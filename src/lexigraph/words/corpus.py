@@ -20,8 +20,10 @@ from types import TracebackType
 import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import readers
-from lexigraph.text.corpus import GRAMMAR, find, texts_of
+from lexigraph.recipe import Data
+from lexigraph.text import builtin, readers
+from lexigraph.text.builtin import GRAMMAR
+from lexigraph.text.corpus import find
 from lexigraph.words.scan import END, Types
 
 BLOCK = 1 << 16  # ids read at a time: 256 KiB
@@ -46,13 +48,13 @@ class Corpus:
     @classmethod
     def read(
         cls,
-        file: str | Path,
+        text: str | Path | Data,
         min_count: int = 5,
         max_words: int = 0,
         split: str = "words",
         told: Callable[[int], None] = lambda words: None,
     ) -> Corpus:
-        """Count the words of a file and number its text.
+        """Count the words of a file, or of what a recipe's [data] names, and number its text.
 
         max_words: at most so many different words, the most frequent; 0: all.
         split: how text is cut, "words" or "space" (see scan.py).
@@ -64,15 +66,15 @@ class Corpus:
         try:
             types, seen = Types(split), 0
             with open(Path(folder.name) / "labels", "wb") as labels:
-                for text in texts(file):
-                    ids = types.scan(text)
+                for piece in texts(text):
+                    ids = types.scan(piece)
                     ids.tofile(labels)
                     told(seen := seen + int(np.count_nonzero(ids != END)))
             words, counts, ranks = _ranked(types, min_count, max_words)
             if not words:
                 most = f"the most frequent is seen {types.counts.max()} times" if len(types) else "there are no words"
                 raise LexigraphError(
-                    f"{file}: no word is seen min_count = {min_count} times; {most}. Lower min_count."
+                    f"{name_of(text)}: no word is seen min_count = {min_count} times; {most}. Lower min_count."
                 )
             del types  # numbering needs the room
             corpus = cls(words, counts, folder)
@@ -157,12 +159,18 @@ def _ranked(types: Types, min_count: int, max_words: int) -> tuple[list[str], np
     return [words[place] for place in order], counts[order], ranks
 
 
-def texts(file: str | Path) -> Iterator[str]:
+def name_of(text: str | Path | Data) -> str:
+    """What a text is called in messages."""
+    return text.train if isinstance(text, Data) else str(text)
+
+
+def texts(text: str | Path | Data) -> Iterator[str]:
     """A file's text, or that of the built-in corpus, in large pieces that begin and end between words."""
-    if str(file) == GRAMMAR:
-        pieces: Iterator[str] = (text + "\n" for text in texts_of(GRAMMAR))
+    data = text if isinstance(text, Data) else Data(train=str(text))
+    if data.train == GRAMMAR:
+        pieces: Iterator[str] = (sentence + "\n" for sentence in builtin.sentences(data.sentences))
     else:
-        pieces = readers.read_text(find(str(file)))
+        pieces = readers.read_text(find(data.train), columns=data.columns or None)
     waiting: list[str] = []
     length = 0
     for piece in pieces:

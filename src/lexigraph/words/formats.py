@@ -7,8 +7,9 @@
     lexigraph         no suffix   a folder: vectors.npy words.txt meta.json [counts.npy ngrams.npy], memory-mapped
 
 Suffix and content tell the format, unless it is given; files may be compressed as .gz or .xz. Only the folder keeps
-counts and n-grams. Text holds the fewest digits that tell a float32 number from all others, so that every format
-gives back the same bits. Of a word that a file holds twice, the first vector counts.
+counts and n-grams; a run of word vectors holds one, and is read like it. Text holds the fewest digits that tell a
+float32 number from all others, so that every format gives back the same bits. Of a word that a file holds twice, the
+first vector counts.
 
 Words are UTF-8. Old programs cut long ones in the middle of a character, and some files are in other encodings: bytes
 that are not UTF-8 are read as \\xNN, which keeps such words apart, and a warning tells how many there are.
@@ -39,7 +40,7 @@ import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
-from lexigraph.run import replacing
+from lexigraph.run import Run, holds_word_vectors, replacing
 from lexigraph.text.source import COMPRESSED, Source, opened
 from lexigraph.words.subwords import MAGIC, Subwords, read_model
 
@@ -56,6 +57,7 @@ CONTROL = bytes(set(range(32)) - set(b"\t\n\r"))
 LONGEST_LINE = 10_000_000  # bytes; a longer line is no row of numbers
 BLOCK = 8192  # rows looked at together
 KIND, VERSION = "lexigraph word vectors", 1  # of the folder
+VECTORS = "vectors"  # the folder's name in a run
 
 
 class Table(NamedTuple):
@@ -69,7 +71,7 @@ class Table(NamedTuple):
 
 def load(path: str | Path, format: str | None = None, limit: int | None = None) -> Table:
     """Read word vectors, or only the first `limit` of them."""
-    path = Path(path)
+    path = _in_run(Path(path))
     if format is not None and format not in READERS:
         raise UsageError(f"There is no format {format!r} of word vectors{nearest(format, READERS)}")
     if limit is not None and limit < 1:
@@ -114,6 +116,18 @@ def save(table: Table, path: str | Path, format: str | None = None) -> None:
     if path.is_dir() and any(path.iterdir()):
         _meta(path)  # a folder with other things in it is never replaced
     WRITERS[kind](table, path)
+
+
+def _in_run(path: Path) -> Path:
+    """Where the vectors are: in a run of word vectors a folder of it, else the path itself."""
+    if not holds_word_vectors(path):
+        return path
+    run = Run.open(path)
+    if not run.finished:
+        raise LexigraphError(f"{path} is not trained yet: lexigraph train --out {path} --resume goes on.")
+    if not (path / VECTORS).is_dir():
+        raise LexigraphError(f"The run folder {path} is incomplete: {VECTORS} is missing.")
+    return path / VECTORS
 
 
 # Readers raise ValueError with what is wrong and where; `load` adds the path.

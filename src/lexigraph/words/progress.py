@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -10,19 +11,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+Report = Callable[[str], None]
+
+
+def peak_memory() -> float:
+    """Peak memory of the process so far, in GB."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
 
 class Meter:
     """Counts words or pairs of one phase of a training, and shows their speed and the loss.
 
-    tell: takes a sentence at the end; with one, a bar is shown on a terminal as well. None: nothing is said.
+    report: takes a sentence at the end; with one, a bar is shown on a terminal as well. None: nothing is said.
     """
 
-    def __init__(self, what: str, unit: str, total: int, tell: Callable[[str], None] | None) -> None:
-        self.what, self.unit, self.tell = what, unit, tell
+    def __init__(self, what: str, unit: str, total: int, report: Report | None) -> None:
+        self.what, self.unit, self.report = what, unit, report
         self.begin = time.monotonic()
         self.done, self.loss, self.shown = 0, float("nan"), 0.0
         self.bar: Progress | None = None
-        if tell is not None and sys.stderr.isatty():
+        if report is not None and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -51,6 +60,6 @@ class Meter:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.bar:
             self.bar.stop()
-        if kind is None and self.tell is not None:
+        if kind is None and self.report is not None:
             seconds = time.monotonic() - self.begin
-            self.tell(f"{self.what}: {self.done:,} {self.unit} in {seconds:.1f} s, {self.text()}")
+            self.report(f"{self.what}: {self.done:,} {self.unit} in {seconds:.1f} s, {self.text()}")

@@ -20,12 +20,13 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
 from jaxtyping import Float, Float32, Int, Int64
 
-from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.errors import AbilityError, LexigraphError, UsageError
+from lexigraph.registry import SYSTEMS, WORD_SYSTEMS, WORD_VECTORS
 from lexigraph.words import formats
 from lexigraph.words.subwords import Subwords
 
@@ -86,31 +87,49 @@ class WordVectors:
         method: str = "skipgram",
         dim: int = 100,
         *,
-        tell: Callable[[str], None] | None = None,
+        start: WordVectors | None = None,
+        report: Callable[[str], None] | None = None,
         checkpoint: Path | None = None,
-        **settings: Any,
+        **settings: str | float,
     ) -> WordVectors:
         """Learn vectors from a text file; `lexigraph.words.training` lists methods and settings.
 
-        tell: takes the sentences that say how it goes; with one, a bar is shown on a terminal as well.
+        start: vectors to go on from, for skipgram and cbow.
+        report: takes the sentences that say how it goes; with one, a bar is shown on a terminal as well.
         checkpoint: a file that the training is kept in after each epoch, and goes on from if it is there.
         """
         from lexigraph.words import training
         from lexigraph.words.settings import settings_of
 
-        table, losses = training.train(file, settings_of(method, dim, settings), tell, checkpoint)
+        asked = settings_of({"method": method, "dim": dim, **settings})
+        table, losses = training.train(file, asked, report, checkpoint, None if start is None else start.table)
         vectors = cls(*table)
         vectors.losses = losses
         return vectors
 
     @classmethod
     def load(cls, path: str | Path, format: str | None = None, limit: int | None = None) -> WordVectors:
-        """Read vectors from a file or folder of any format that `lexigraph.words.formats` knows."""
+        """Read vectors from a run, or from a file or folder of any format that `lexigraph.words.formats` knows."""
         return cls(*formats.load(path, format, limit))
 
     def save(self, path: str | Path, format: str | None = None) -> None:
         """Write .vec or .txt (word2vec text), .bin (word2vec binary), or, without a suffix, a Lexigraph folder."""
-        formats.save(formats.Table(self.words, self.vectors, self.counts, self.subwords), path, format)
+        formats.save(self.table, path, format)
+
+    @property
+    def table(self) -> formats.Table:
+        """All that a file may hold of it."""
+        return formats.Table(self.words, self.vectors, self.counts, self.subwords)
+
+    @property
+    def abilities(self) -> tuple[str, ...]:
+        """What word vectors can do: the names of methods."""
+        return WORD_SYSTEMS[WORD_VECTORS].abilities
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if any(name in system.abilities for system in SYSTEMS.values()):
+            raise AbilityError(f"Word vectors cannot {name}; they can: {', '.join(self.abilities)}.")
+        raise AttributeError(f"WordVectors has no attribute {name!r}.")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -150,7 +169,7 @@ class WordVectors:
 
     def head(self, n: int) -> WordVectors:
         """The n most frequent words; without counts, the first n."""
-        rows: Any = slice(n)
+        rows: slice | np.ndarray = slice(n)
         if self.counts is not None and (np.diff(self.counts) > 0).any():
             rows = np.argsort(-self.counts, kind="stable")[:n]
         words = np.array(self.words, object)[rows].tolist()
