@@ -31,6 +31,10 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
+    "picture-published": (
+        "picture",
+        {"model.form": "plain", "model.tied": False, "model.sphere": False, "objective.noise_level": 0.0},
+    ),
 }
 SHORTEST = 8  # tokens of an example
 
