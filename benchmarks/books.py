@@ -1,6 +1,7 @@
 """The files that the flagship's recipes are trained on, made from the book sentences of docs/data.md.
 
-python benchmarks/books.py SOURCE_FOLDER OUT_FOLDER
+    python benchmarks/books.py SOURCE_FOLDER OUT_FOLDER
+    python benchmarks/books.py SOURCE_FOLDER OUT_FOLDER --published WORD_LIST …
 
 books.main.txt     four fifths of the training books, a sentence a line
 books.judge.txt    the remaining books: what the language model that judges fluency is trained on, and nothing else
@@ -11,13 +12,24 @@ books.joined.txt   books.main.txt, and after every sentence that sentence and th
                    rare. Of these, every tenth combination of a word and a construction is kept out: settings are
                    chosen by what a model makes of them (benchmarks/unseen_edits.py), and not by the test split
 books.valid.txt    books.test.txt    as they are: other books again
+
+With --published, the files of `picture-published`, in the published order: first all lines are cleaned, rare words
+leave, long lines and lines with words of no word list go; then lines, not books, are assigned at random. (A recipe's
+own split goes by a hash of each line, which gives no exact number, and its word counts are of the training split.)
+
+published.test.txt     10,000 lines
+published.valid.txt    a tenth of the others
+published.train.txt    the rest; all three from the books of books.main.txt, of which so many sentences are taken that
+                       1.3 million lines remain; no two are alike, so that no test line was trained on
+
+Debian's package wamerican has a word list (/usr/share/dict/american-english).
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import lzma
-import sys
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -25,13 +37,16 @@ from random import Random
 from zlib import crc32
 
 from lexigraph.evaluation.latent.sentences import spelled
-from lexigraph.text import grammar
+from lexigraph.text import clean, grammar
 from lexigraph.text.constructions import clauses, head_word, traits
 from lexigraph.text.grammar import Clause
 
 JUDGE = 5  # every fifth book
 GRAMMAR = 400_000  # sentences of the built-in corpus
 STRANGE = 60_000  # sentences with random signs in them
+PUBLISHED = 1_470_000  # sentences, of which cleaning leaves 1.3 million, as published
+TEST = 10_000  # lines, as published
+VALID = 0.1  # of the other lines, as published
 SIGNS = [  # first and last of each kind
     *[("!", "~")] * 3,  # ASCII, three times as often as others
     ("\u00a1", "\u017f"),  # Latin letters with accents
@@ -92,5 +107,33 @@ def main(source: Path, out: Path) -> None:
             (out / f"books.{name}.txt").write_text(text.read(), encoding="utf-8")
 
 
+def published(source: Path, out: Path, word_lists: list[Path]) -> None:
+    """The published task: see the top."""
+    rules = clean.DEFAULT
+    random = Random(0)
+    raw = [line for number, lines in enumerate(books(source)) if number % JUDGE != JUDGE - 1 for line in lines]
+    taken = random.sample(raw, min(len(raw), PUBLISHED))
+    lines = [line for line in map(clean.cleaner(rules), taken) if line]  # once: the stages read them several times
+    entries = [word for file in word_lists for word in file.read_text(encoding="utf-8").splitlines()]
+    known = clean.dictionary_words(entries, rules)
+    keep = clean.fitted_cleaner(lambda: lines, ["whitespace"], clean.PUBLISHED_STAGES, known)
+    kept = list(dict.fromkeys(line for line in map(keep, lines) if line))
+    random.shuffle(kept)
+    valid = TEST + round(VALID * (len(kept) - TEST))
+    out.mkdir(parents=True, exist_ok=True)
+    for name, part in {"test": kept[:TEST], "valid": kept[TEST:valid], "train": kept[valid:]}.items():
+        (out / f"published.{name}.txt").write_text("".join(f"{line}\n" for line in part), encoding="utf-8")
+    words = {word for line in kept for word in line.split()}
+    print(f"{len(lines):,} lines cleaned, {len(kept):,} kept, of {len(words):,} words.")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("source", type=Path)
+    arguments.add_argument("out", type=Path)
+    arguments.add_argument("--published", type=Path, nargs="+", metavar="WORD_LIST", help="a word a line")
+    given = arguments.parse_args()
+    if given.published:
+        published(given.source, given.out, given.published)
+    else:
+        main(given.source, given.out)

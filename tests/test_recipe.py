@@ -278,7 +278,11 @@ def test_every_system_has_a_recipe():
     assert {recipes.read(name).system for name in SHIPPED} == {*SYSTEMS, *WORD_SYSTEMS}
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+UNMEASURED = {"picture-published"}  # its training is still to come; strict, so that it leaves this list then
+AWAITED = pytest.mark.xfail(reason="not yet trained", strict=True)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=AWAITED) if n in UNMEASURED else n for n in SHIPPED])
 def test_every_recipe_states_its_expected_score(name):
     expected = recipes.read(name).expected
     losses, shares = (

@@ -41,6 +41,10 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
             "tokenizer.special": ["<mask>"],
         },
     ),
+    "picture-published": (
+        "picture",
+        {"model.form": "plain", "model.tied": False, "model.sphere": False, "objective.noise_level": 0.0},
+    ),
 }
 SHORTEST = 8  # tokens of an example
 

@@ -97,6 +97,32 @@ def test_sized_vectors_are_the_same_on_the_sphere_and_add_up_before_it():
     assert not torch.allclose(unnormalised.std(1), torch.ones(2), atol=1e-2)
 
 
+def test_a_vector_as_pooled_keeps_its_length_and_the_picture_shows_it():
+    net = network(sphere=False)
+    ids, lengths = torch.tensor([[5, 6, 7, 2], [5, 6, 2, 0]]), torch.tensor([4, 3])
+    z = net.encode(ids, lengths)
+    assert torch.equal(z, net.encode(ids, lengths, unnormalised=True))
+    assert torch.equal(z, network().encode(ids, lengths, unnormalised=True))  # one pooling, whatever comes after
+    assert not torch.allclose(net.draw(3 * z), net.draw(z), atol=1e-2)
+
+
+def test_an_output_table_of_its_own_has_a_bias_and_is_the_only_difference_to_a_tied_one():
+    tied, untied = network(), network(tied=False)
+    shapes = {name: value.shape for name, value in untied.state_dict().items() if name not in tied.state_dict()}
+    assert shapes == {"unembedding.weight": (50, 32), "unembedding.bias": (50,)}
+    untied.load_state_dict(tied.state_dict(), strict=False)
+    bias = torch.randn(50)
+    with torch.no_grad():
+        untied.unembedding.weight.copy_(tied.embedding.weight)
+        untied.unembedding.bias.copy_(bias)
+    inputs = batch(tied)["inputs"]
+    assert torch.allclose(untied(inputs), tied(inputs) + bias, atol=1e-5)
+    targets = batch(tied)["targets"]
+    log_p = untied(inputs, (targets >= 0).sum(1)).log_softmax(2)[targets >= 0]
+    nll = F.nll_loss(log_p, targets[targets >= 0], reduction="sum")
+    assert float(untied.loss(batch(untied))[0]["nll"].total) == pytest.approx(float(nll.detach()), rel=1e-5)
+
+
 def test_doubling_in_a_compiler_is_bilinear_interpolation(monkeypatch):
     x = torch.randn(2, 3, 5, 5)
     monkeypatch.setattr("torch.compiler.is_compiling", lambda: True)
@@ -177,6 +203,7 @@ def test_a_linear_head_draws_nothing():
         ({"dim": 24}, "multiple of 16"),
         ({"heads": 5}, "multiple of model.heads"),
         ({"k": 3}, "model.k = 3"),
+        ({"sphere": False, "objective": Objective(noise_level=1.0)}, "needs model.sphere = true"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(changes, sentence):

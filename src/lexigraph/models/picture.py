@@ -11,7 +11,8 @@
 Several forms share these lines (nn/picture.py): `plain` is the one first described, with normalisation layers;
 `residual` lets the signal pass; `basis` draws by a sum of trained pictures. z lies on a sphere, which makes distances
 comparable. Sums of vectors are made before that (`unnormalised`): Gram and slot pooling add up the positions, so that
-a long sentence's vector is long, and a word weighs the same in all of them.
+a long sentence's vector is long, and a word weighs the same in all of them. The published form has no such step
+(`sphere = false`: z as pooled), and an output table of its own with a bias (`tied = false`).
 
 Noise. Some of the sentences are trained with noise on the vector, z + b ε, and the decoder is given b. So it learns
 at once to copy (b = 0), to guess a likely sentence near an uncertain vector (b about 1) and to write freely (b
@@ -43,9 +44,9 @@ from lexigraph.nn.cache import CachedState, KeyValueCache
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.gram import GramPooling
-from lexigraph.nn.linear import linear
+from lexigraph.nn.linear import OutputTable, linear
 from lexigraph.nn.network import Examples, Seeds, sequences
-from lexigraph.nn.picture import Draw, Form, PictureEncoder
+from lexigraph.nn.picture import COMPILED, Draw, Form, PictureEncoder
 from lexigraph.nn.pooling import AttentionPooling, SlotPooling
 from lexigraph.nn.positions import rotary, rotations, sinusoidal
 from lexigraph.nn.stepper import Step
@@ -81,6 +82,8 @@ class Config:
     k: int = 1  # 1: z is a vector of size dim; else a map of dim × k × k numbers
     head: Literal["picture", "linear"] = "picture"  # linear: 16 vectors straight from z, and no picture
     side: int = 64
+    sphere: bool = True  # z is brought to mean 0 and variance 1 before it is drawn; false: it stays as pooled
+    tied: bool = True  # the output shares the embedding; false: a table of its own, with bias
     contrast: float = 0.0  # of a basis' pictures before squashing, so that few dots are black or white; 0: as learned
 
 
@@ -118,11 +121,10 @@ class PictureAutoencoder(Autoencoder):
         self.traits = sentence_traits(
             config.context,
             objective,
-            # what is compiled, each kind once: the whole would take minutes, and a basis has nothing to gain
-            compile_regions=(Layer, Output) if config.form == "basis" else (Layer, Output, Draw, PictureEncoder),
+            compile_regions=(Layer, Output, *COMPILED[config.form]),  # each kind once: the whole would take minutes
         )
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
-        self.embedding = TokenTable(len(tokens), dim)  # of encoder, decoder and output alike
+        self.embedding = TokenTable(len(tokens), dim)  # of encoder, decoder and, if tied, output alike
         positions = config.context + config.start
         fixed = rotary(positions, head) if config.positions == "rotary" else sinusoidal(positions, dim)
         self.register_buffer("table", fixed, persistent=False)
@@ -143,6 +145,7 @@ class PictureAutoencoder(Autoencoder):
             self.register_buffer("levels", torch.tensor(NOISE_LEVELS), persistent=False)
         self.decoder: Any = nn.ModuleList(Layer(shape, memory=True) for _ in range(config.layers))
         self.norm_decoder = nn.LayerNorm(dim)
+        self.unembedding = None if config.tied else OutputTable(dim, len(tokens))
         self.output = Output(objective.label_smoothing, tokens.pad)
         self.apply(self._initialise)
 
@@ -156,6 +159,12 @@ class PictureAutoencoder(Autoencoder):
             parts = [module.attention.out, module.feed_forward.narrow]
             for last in [*parts, module.memory.out] if hasattr(module, "memory") else parts:
                 last.weight.data.mul_((2 * self.config.layers) ** -0.5)
+
+    @property
+    def output_table(self) -> tuple[Float[Tensor, "V d"], Float[Tensor, " V"] | None]:
+        """Weight and bias of the output."""
+        own = self.unembedding
+        return (self.embedding.weight, None) if own is None else (own.weight, own.bias)
 
     # ---- sentence → z → picture → memory -----------------------------------------------------------------
 
@@ -195,10 +204,11 @@ class PictureAutoencoder(Autoencoder):
 
     def _normal(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B latent"]:
         """To the sphere; a variational z has a size that means something, and stays."""
-        return z if self.objective.variational else F.layer_norm(z, z.shape[1:])
+        stays = self.objective.variational or not self.config.sphere
+        return z if stays else F.layer_norm(z, z.shape[1:])
 
     def draw(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 3 side side"]:
-        """The pictures of vectors; their length does not matter."""
+        """The pictures of vectors; on the sphere, their length does not matter."""
         if not self.draws:
             raise LexigraphError("This model has a linear head: it draws no pictures.")
         return self.painter(self._normal(z))
@@ -227,13 +237,13 @@ class PictureAutoencoder(Autoencoder):
 
     def logits(self, z: Float[Tensor, "B latent"], ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         """Logits of the tokens after each of <eos> w_1 … w_n, given vectors."""
-        return F.linear(self._write(self._memory(z), ids), self.embedding.weight)
+        return F.linear(self._write(self._memory(z), ids), *self.output_table)
 
     def logits_of_picture(
         self, picture: Float[Tensor, "B 3 side side"], ids: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T V"]:
         """The same, given pictures."""
-        return F.linear(self._write(self.picture_encoder(picture), ids), self.embedding.weight)
+        return F.linear(self._write(self.picture_encoder(picture), ids), *self.output_table)
 
     def _write(
         self, memory: Float[Tensor, "B 16 d"], ids: Int[Tensor, "B T"], noise: Float[Tensor, " B"] | None = None
@@ -289,7 +299,7 @@ class PictureAutoencoder(Autoencoder):
             noise = torch.where(draws[:, 1] >= objective.clean_fraction, objective.noise_level * draws[:, 0] ** 2, 0)
             z = z + noise[:, None] * rng.gaussian(seeds, self.latent, NOISE)
         hidden = self._write(self._memory(z), batch["inputs"], noise)
-        return self.output(hidden, self.embedding.weight, batch) | terms, None
+        return self.output(hidden, *self.output_table, batch) | terms, None
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
@@ -314,7 +324,7 @@ class PictureAutoencoder(Autoencoder):
         for number, layer in enumerate(self.decoder):
             seen = memory[:, number]
             x = layer(x, rotation, memory=(seen[:, 0], seen[:, 1]), cache=cache.of(number), time=time)
-        logits = linear(self.norm_decoder(x[:, 0]), self.embedding.weight)
+        logits = linear(self.norm_decoder(x[:, 0]), *self.output_table)
         return Step(logits, replace(state, time=time + 1))
 
 
@@ -336,8 +346,14 @@ class Output(nn.Module):
         super().__init__()
         self.smoothing, self.pad = smoothing, pad
 
-    def forward(self, hidden: Float[Tensor, "B T d"], table: Float[Tensor, "V d"], batch: Batch) -> Terms:
-        return next_token_terms(hidden, table, batch, smoothing=self.smoothing, pad=self.pad)
+    def forward(
+        self,
+        hidden: Float[Tensor, "B T d"],
+        table: Float[Tensor, "V d"],
+        bias: Float[Tensor, " V"] | None,
+        batch: Batch,
+    ) -> Terms:
+        return next_token_terms(hidden, table, batch, bias=bias, smoothing=self.smoothing, pad=self.pad)
 
 
 def _check(config: Config, objective: Objective) -> None:
@@ -359,5 +375,9 @@ def _check(config: Config, objective: Objective) -> None:
         raise LexigraphError(f"model.k = {config.k} must be 1 (a vector), 2, 4 or 8 (a map).")
     if objective.position_jitter and (config.positions != "rotary" or not 0 < objective.position_jitter < 1):
         raise LexigraphError("objective.position_jitter must be less than 1, and needs rotary positions.")
+    if objective.noise_level and not config.sphere:
+        raise LexigraphError(
+            "objective.noise_level is in deviations of z on the sphere: it needs model.sphere = true."
+        )
     if objective.variational and objective.noise_level:
         raise LexigraphError("objective.variational brings its own noise: set objective.noise_level to 0.")

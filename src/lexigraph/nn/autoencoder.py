@@ -43,7 +43,7 @@ class Autoencoder(Decoder):
     latent: int  # k
     pad: int
     objective: Any  # of its system, with these `Settings` and others
-    embedding: nn.Embedding  # of encoder, decoder and output alike
+    embedding: nn.Embedding  # of encoder and decoder, and of the output unless it has a table of its own
     draws = False  # whether z becomes a picture on its way to the decoder,
     side = 0  # of so many dots in height and width
     noise_level = 0.0  # the most noise on z that its decoder was trained with

@@ -53,6 +53,16 @@ def conv3(inputs: int, outputs: int, padding: Literal["reflect", "zeros"] = "zer
     return nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode=padding)
 
 
+class MirroredConv(nn.Conv2d):
+    """A 3 × 3 convolution with mirrored edges that stands alone: a class of its own, so that it can be compiled."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, 3, padding=1, padding_mode="reflect")
+
+    def forward(self, x: Map) -> Float[Tensor, "B outputs s s"]:
+        return super().forward(x)  # written here, because torch.compile skips functions of torch.nn
+
+
 class Residual(nn.Module):
     """x + conv(f(conv(f(x)))) with f = SiLU(Norm(·))."""
 
@@ -99,7 +109,7 @@ class Draw(nn.Module):
             stages: list[nn.Module] = [PlainStage(given, widths[0], form)]
             for a, b in pairwise(widths):
                 stages += [Doubled(), PlainStage(a, b, form)]
-            stages += [conv3(widths[-1], 3, "reflect")]
+            stages += [MirroredConv(widths[-1], 3)]
         else:
             widths = [dim >> n for n in range(doublings)]  # the last doubling is left to a few channels
             stages = [nn.Identity() if k == 1 else nn.Conv2d(given, dim, 1), Residual(dim)]
@@ -136,7 +146,7 @@ class PictureEncoder(nn.Module):
             nn.init.normal_(patches.weight, std=patches.weight[0].numel() ** -0.5)
             stages: list[nn.Module] = [patches]
         elif form in ("plain", "bare"):
-            stages = [conv3(3, widths[0], "reflect")]
+            stages = [MirroredConv(3, widths[0])]
             for a, b in pairwise(widths):
                 stages += [nn.Conv2d(a, b, 2, stride=2), PlainStage(b, b, form)]
         else:
@@ -162,3 +172,14 @@ class PlainStage(nn.Sequential):
     def __init__(self, inputs: int, outputs: int, form: Form) -> None:
         norm = nn.Identity() if form == "bare" else Norm(outputs)
         super().__init__(conv3(inputs, outputs, "reflect"), norm, nn.ReLU())
+
+    def forward(self, x: Map) -> Float[Tensor, "B outputs s s"]:
+        return super().forward(x)  # as in MirroredConv
+
+
+COMPILED: dict[Form, tuple[type[nn.Module], ...]] = {  # what to compile of each form
+    "basis": (),  # it has nothing to gain
+    "residual": (Draw, PictureEncoder),
+    # stage by stage: mirrored edges of doublings of norms, all in one kernel, would take minutes to compile
+    **dict.fromkeys(("plain", "bare"), (PlainStage, Doubled, MirroredConv)),
+}
