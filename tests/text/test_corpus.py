@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Data
-from lexigraph.text import corpus, readers, storing
+from lexigraph.text import corpus, source, storing
 from lexigraph.text.batches import Rows
 from lexigraph.text.columns import Column, Traits
 from lexigraph.text.encoding import Example
@@ -281,9 +281,9 @@ def test_dropped_lines_of_a_stream_take_no_others_with_them(write):
     "text",
     [
         "Some Words " * 30_000,
-        "x" * readers.PIECE_CHARS + " Word\n",  # cut where there is no white space, just before some
-        "x" * (readers.PIECE_CHARS + 7) + "Word\n",
-        "a " + " " * 2 * readers.PIECE_CHARS + "B\n",
+        "x" * source.PIECE_CHARS + " Word\n",  # cut where there is no white space, just before some
+        "x" * (source.PIECE_CHARS + 7) + "Word\n",
+        "a " + " " * 2 * source.PIECE_CHARS + "B\n",
         "One\n" * 40_000,
     ],
     ids=["words", "before-a-space", "in-a-word", "spaces", "lines"],
@@ -295,7 +295,7 @@ def test_words_stay_as_they_are_where_a_long_line_is_cut(write, text, clean):
 
 
 def test_a_long_line_ends_where_it_ended_when_its_last_piece_is_dropped(write):
-    words = "a " * (readers.PIECE_CHARS // 2)
+    words = "a " * (source.PIECE_CHARS // 2)
     data = Data(train=write("a.txt", f"{words}###\nnext\n"), unit="stream", split=(1.0,))
     cleaner = dataclasses.replace(data, clean=("drop_symbols", "whitespace"))
     assert joined(examples(cleaner)) == {"train": words.strip() + "\nnext\n"}

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text import readers
+from lexigraph.text import source
 from lexigraph.text.readers import Record, file_format, read, read_lines, read_text
 
 
@@ -86,8 +86,8 @@ def test_a_limit_stops_early(write):
     piece=st.integers(1, 9),
 )
 def test_blocks_and_pieces_of_any_size_give_the_same_text(write, monkeypatch, text, block, piece):
-    monkeypatch.setattr(readers, "BLOCK_BYTES", block)
-    monkeypatch.setattr(readers, "PIECE_CHARS", piece)
+    monkeypatch.setattr(source, "BLOCK_BYTES", block)
+    monkeypatch.setattr(source, "PIECE_CHARS", piece)
     path = write("a.txt", text)
     expected = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline=None).read()
     parts = list(read_text(path))
@@ -299,7 +299,7 @@ def test_a_binary_file_is_refused(write):
     assert "UTF-16" in refusal(lambda: list(read(write("c.txt", "hello".encode("utf-16")))))
 
 
-@pytest.mark.parametrize("before", [0, 3, readers.BLOCK_BYTES // 5 + 7])
+@pytest.mark.parametrize("before", [0, 3, source.BLOCK_BYTES // 5 + 7])
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
 def test_invalid_utf8_names_line_offset_and_likely_encoding(write, before, name):
     path = write(name, "\u20ac\r\n".encode() * before + b"ok caf\xe9 au lait\n")

@@ -15,7 +15,7 @@ from lexigraph.recipe import Recipe
 from lexigraph.text.tables import Table
 
 Baseline = Callable[[Table], dict[str, float]]  # what a simpler model, trained for comparison, achieves on a table
-Score = Figure | float | str | Mapping[str, "Score"]  # also a baseline's, or all in 8 bits, by their names
+Score = Figure | int | float | str | Mapping[str, "Score"]  # also a baseline's, or all in 8 bits, by their names
 Scores = dict[str, Score]
 
 

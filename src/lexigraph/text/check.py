@@ -41,7 +41,7 @@ KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files 
 )
 SPACELESS = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 CONTROL = [*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
-Fact = str | float | tuple["Fact", ...] | Mapping[str, "Fact"]  # a value of `FileFacts`
+Fact = str | int | float | tuple["Fact", ...] | Mapping[str, "Fact"]  # a value of `FileFacts`
 USUAL = "\n\t“”‘’„‚«»‹›–—…·、。，！？：；「」『』（）।؟،¿¡§°€£"
 
 

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
-from lexigraph.text.source import BLOCK_BYTES as BLOCK_BYTES
 from lexigraph.text.source import COMPRESSED, Source, line_blocks, pieces, unix
-from lexigraph.text.source import PIECE_CHARS as PIECE_CHARS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,8 +36,8 @@ CONLL_DEFAULT = {"conll": {"tokens": "1", "tags": "-1"}, "conllu": {"tokens": "f
 Columns = Mapping[str, str]  # our name → the file's field
 Lines = Iterator[tuple[int, str]]  # number, line
 Filled = Iterator[tuple[int, str, int]]  # number, line that is not blank, number of its paragraph
-Value: TypeAlias = "str | float | list[str] | np.ndarray | Path"  # of a field: a text, a number, words, a picture
-Json: TypeAlias = "str | float | list[Json] | dict[str, Json] | None"
+Value: TypeAlias = "str | int | float | list[str] | np.ndarray | Path"  # a text, a number, words, a picture
+Json: TypeAlias = "str | int | float | list[Json] | dict[str, Json] | None"
 Rows = Iterator[tuple[int, dict[str, Value], Value]]  # number, columns, a key: a document begins where it changes
 
 

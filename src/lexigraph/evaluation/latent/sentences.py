@@ -37,7 +37,8 @@ class Mean(TypedDict):
 
 
 Means = dict[str, Mean]
-Result = Figure | Mean | float | str | Sequence[float] | Sequence[str] | Sequence[list[str]] | Mapping[str, "Result"]
+Listed = Sequence[float] | Sequence[str] | Sequence[list[str]]  # a share for each step, examples, paths
+Result = Figure | Mean | int | float | str | Listed | Mapping[str, "Result"]
 Results = dict[str, Result]  # what a part of the suite finds, in groups as deep as it needs; all of it goes into JSON
 
 
