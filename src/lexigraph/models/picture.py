@@ -121,7 +121,7 @@ class PictureAutoencoder(Autoencoder):
         self.traits = sentence_traits(
             config.context,
             objective,
-            compile_regions=(Layer, Output, *COMPILED[config.form]),  # each kind once: the whole would take minutes
+            compile_regions=(Layer, Output, *COMPILED[config.form]),  # each kind once
         )
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
         self.embedding = TokenTable(len(tokens), dim)  # of encoder, decoder and, if tied, output alike

@@ -180,6 +180,6 @@ class PlainStage(nn.Sequential):
 COMPILED: dict[Form, tuple[type[nn.Module], ...]] = {  # what to compile of each form
     "basis": (),  # it has nothing to gain
     "residual": (Draw, PictureEncoder),
-    # stage by stage: mirrored edges of doublings of norms, all in one kernel, would take minutes to compile
+    # stage by stage, so that no kernel holds mirrored edges of doublings of norms
     **dict.fromkeys(("plain", "bare"), (PlainStage, Doubled, MirroredConv)),
 }

@@ -118,7 +118,7 @@ def restore(
         kind, name = key.split(":", 1)
         parameter = parameters[name]
         if kind != "step":
-            value = shard_like(value.to(parameter.device), parameter)
+            value = laid_out_like(shard_like(value.to(parameter.device), parameter), parameter)
         elif optimizer.defaults.get("fused"):
             value = value.to(parameter.device)
         optimizer.state[parameter][kind] = value
@@ -135,6 +135,13 @@ def restore(
             carry = carries[int(micro)] or {}
             carries[int(micro)] = carry | {name: value.to(world.device)}
     return Progress(**state), carries
+
+
+def laid_out_like(value: Tensor, parameter: Tensor) -> Tensor:
+    """`value` in memory as the parameter is: fused optimizers ask for that, and convolutions keep channels last."""
+    if value.stride() == parameter.stride() or value.shape != parameter.shape:
+        return value
+    return torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
 def _random_states(device: torch.device) -> dict[str, Tensor]:
