@@ -6,13 +6,13 @@ A run folder appears only when all of that is done, and whole.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from lexigraph import __version__
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.evaluation.task import Task
 from lexigraph.nn.network import Network, build, columns_of
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
@@ -99,7 +99,7 @@ def born(recipe: Recipe, vocabularies: Vocabularies) -> Network:
     return build(recipe, vocabularies)
 
 
-def task_of(recipe: Recipe) -> Any:
+def task_of(recipe: Recipe) -> Task:
     """How the recipe's system is measured: METRICS, frequencies, validate, scores, headline."""
     return system(recipe.system).task_module()
 

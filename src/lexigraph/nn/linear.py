@@ -33,7 +33,6 @@ MANY = 4096  # outputs, as of a vocabulary: from here on oneDNN multiplies even 
 REDUCED = not torch.cpu._is_vnni_supported()  # without such instructions sums of 8-bit products overflow: 7 bits
 ONEDNN = "onednn" in torch.backends.quantized.supported_engines  # not on ARM
 TOP = 127.0 if REDUCED else 255.0  # what numbers are rounded to: 0 … TOP
-PLAIN: Any = (None, 1.0, 0, torch.float32, "none", [], "")  # no bias, no scale of the output, nothing done to it
 BLOCKED, PACKED = "_lexigraph_blocked", "_lexigraph_packed"  # attributes of a weight: (its version, its copy)
 
 
@@ -73,27 +72,28 @@ def _by_integers(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         packed = _Packed(weight.detach(), None if bias is None else bias.detach())
         setattr(weight, PACKED, (version, packed))
     if x.numel() <= x.shape[-1]:  # torch rounds by the range of the whole tensor, which is the row's
-        return torch.ops.quantized.linear_dynamic(x, packed.for_one, REDUCED)
-    if ONEDNN:
-        return packed.multiply(x)
-    rows = x.reshape(-1, 1, x.shape[-1])
-    return torch.stack([_by_integers(row, weight, bias) for row in rows]).view(*x.shape[:-1], -1)
+        return torch.ops.quantized.linear_dynamic(x, packed.weights, REDUCED)
+    return packed.multiply(x)
 
 
 @dataclass
 class _Packed:
-    """W8, laid out for one row and for several; each layout is made when it is first used."""
+    """W8 as torch multiplies with it, made when it is first used."""
 
     weight: Float[Tensor, "k d"]
     bias: Float[Tensor, " k"] | None
 
     def multiply(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape k"]:
-        """Any number of rows, each rounded by its own range (alone it is rounded alike: nn/linear_kernel.py)."""
-        blocked, scale, zero, sums, bias = self._for_many
+        """Any number of rows, each rounded by its own range (alone it is rounded alike: nn/linear_kernel.py).
+
+        They are rounded to 0 … TOP before torch does it: the range of the whole is then 0 … TOP, and torch's rounding
+        changes nothing.
+        """
+        sums, bias = self._sums
         x = x.float().contiguous()
-        q, grid = torch.empty_like(x, dtype=torch.uint8), np.empty((x.numel() // x.shape[-1], 2), np.float32)
+        q, grid = torch.empty_like(x), np.empty((x.numel() // x.shape[-1], 2), np.float32)
         _kernels().round_rows(x.data_ptr(), x.shape[-1], TOP, q.data_ptr(), grid)
-        y = torch.ops.onednn.qlinear_pointwise.default(q, 1.0, 0, blocked, scale, zero, *PLAIN)
+        y = torch.ops.quantized.linear_dynamic(q, self.weights, REDUCED)
         _kernels().scale_rows(y.data_ptr(), grid, sums, bias)
         return y
 
@@ -109,7 +109,8 @@ class _Packed:
             return torch.quantize_per_channel(self.weight, self._scale.double(), zero, 0, torch.qint8)
 
     @cached_property
-    def for_one(self) -> Any:
+    def weights(self) -> torch.ScriptObject:
+        """W8 and the bias, laid out for the processor."""
         engine = torch.backends.quantized.engine
         try:
             if ONEDNN and len(self.weight) >= MANY:
@@ -119,12 +120,10 @@ class _Packed:
             torch.backends.quantized.engine = engine
 
     @cached_property
-    def _for_many(self) -> tuple[Tensor, Tensor, Tensor, np.ndarray, np.ndarray]:
-        """The weights, their scales and zero points, the sums of their rows, the bias."""
-        integers, zero = self._integers.int_repr(), torch.zeros(len(self.weight), dtype=torch.int32)
+    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of W8's rows, and the bias."""
         bias = torch.zeros_like(self._scale) if self.bias is None else self.bias
-        blocked = torch.ops.onednn.qlinear_prepack(integers, None)
-        return blocked, self._scale, zero, (integers.sum(1) * self._scale).numpy(), bias.numpy()
+        return (self._integers.int_repr().sum(1) * self._scale).numpy(), bias.numpy()
 
 
 @cache

@@ -1,7 +1,7 @@
 """The kernels of nn/linear.py for products in 8 bits: every row of x is rounded by its own range.
 
 round_rows    q = round(x / s) + z,  s = (max - min) / top,  z = round(-min / s)        min ≤ 0 ≤ max
-scale_rows    y = s (q W8ᵀ - z (W8 1)ᵀ) + b                      W8 1: the sums of its rows
+scale_rows    y = s (q W8ᵀ - z (W8 1)ᵀ) + b      from q W8ᵀ + b;  W8 1: the sums of its rows
 
 These are the s and z that torch takes for a whole tensor, with its smallest s and its order of roundings, so that a
 row that is alone may be left to torch (whose oneDNN decides otherwise for two in a million numbers, which lie halfway
@@ -40,7 +40,7 @@ at: Any = intrinsic(_pointer)  # what stands at an address
 def round_rows(x, d, top, q, grid):
     n, ends = len(grid), np.zeros(2, np.int32)
     values, bits = carray(at(x), (n, d), np.float32), carray(at(x), (n, d), np.int32)
-    rounded, limits = carray(at(q), (n, d), np.uint8), ends.view(np.float32)
+    rounded, limits = carray(at(q), (n, d), np.float32), ends.view(np.float32)
     for r in range(n):
         low, high = np.int32(0), np.int32(0)
         for i in range(d):  # as integers, of which a processor compares many at once
@@ -53,6 +53,10 @@ def round_rows(x, d, top, q, grid):
         inverse = np.float32(1) / scale
         for i in range(d):
             rounded[r, i] = np.int32(min(max(np.rint(values[r, i] * inverse + zero), np.float32(0)), top))
+        if high > 0 and np.rint(limits[1] * inverse + zero) == top - 1:  # halfway: up, so that a row ends at the top
+            for i in range(d):
+                if bits[r, i] == high:
+                    rounded[r, i] = top
         grid[r, 0], grid[r, 1] = scale, zero
 
 
@@ -65,4 +69,4 @@ def scale_rows(y, grid, sums, bias):
         for r in range(len(grid)):
             scale, zero, row = grid[r, 0], grid[r, 1], outputs[r, first:last]
             for k in range(len(row)):
-                row[k] = scale * (row[k] - zero * some_sums[k]) + some_bias[k]
+                row[k] = scale * (row[k] - some_bias[k] - zero * some_sums[k]) + some_bias[k]

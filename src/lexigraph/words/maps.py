@@ -130,6 +130,7 @@ def draw(
     vectors: Float[np.ndarray, "words dim"],
     out: str | Path,
     method: str = "pca",
+    *,
     seed: int = 0,
     pairs: Pairs = (),
     highlight: Groups | None = None,

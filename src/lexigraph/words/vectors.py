@@ -268,7 +268,17 @@ class WordVectors:
         drawn = list(dict.fromkeys([*words, *(word for group in (*pairs, *highlight.values()) for word in group)]))
         vectors = np.array([self[word] for word in drawn], np.float32).reshape(-1, self.dim)
         every = (self.words, self.vectors)
-        return maps.draw(drawn, vectors, out, method, seed, pairs, highlight, every, self.nearest)
+        return maps.draw(
+            drawn,
+            vectors,
+            out,
+            method,
+            seed=seed,
+            pairs=pairs,
+            highlight=highlight,
+            every=every,
+            nearest=self.nearest,
+        )
 
     def _vector(self, query: Query) -> np.ndarray:
         if isinstance(query, str):
