@@ -41,6 +41,7 @@ class Task(ModuleType):
     METRICS = {"loss": False}  # noqa: RUF012
     frequencies = staticmethod(lambda table: table.columns["tags"].counts)
     choosing = staticmethod(lambda metric, valid: (metric, ""))
+    baseline = validate = scores = headline = staticmethod(lambda *given: None)
 
 
 @pytest.fixture
