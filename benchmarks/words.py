@@ -241,7 +241,7 @@ def glove(text: Path, rounds: int, threads: int) -> None:
                 marks: dict[int, float] = {}  # pairs done: when
                 settings = Settings(method="glove", dim=SETTINGS["dim"], epochs=4, threads=threads).resolved()
                 ours.fit(counts, len(corpus.words), settings,
-                         told=lambda done, loss: marks.update({done: time.perf_counter()}))  # noqa: B023  # fmt: skip
+                         report=lambda done, loss: marks.update({done: time.perf_counter()}))  # noqa: B023  # fmt: skip
                 found["Lexigraph"].append((marks[4 * counts.nonzeros] - marks[counts.nonzeros]) / 3)
     for name, seconds in found.items():
         extra = f", {memory[name]:.0f} MB" if name in memory else ""

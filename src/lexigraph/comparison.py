@@ -33,7 +33,7 @@ def compare(
     *,
     benchmarks: str | Path | None = None,
     set: Mapping[str, Any] | None = None,
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
     """Train each recipe on the text; one row each, in the order given."""
     known = recipes.names()
@@ -49,7 +49,7 @@ def compare(
     one = _vectors if kinds == {True} else _network
     rows = []
     for name in names:
-        tell(f"{name} …")
+        report(f"{name} …")
         rows.append(one(name, data, folder / name, dict(set or {})))
     if kinds == {True}:  # only now: a process counts what its parent held as its own memory
         rows = [_judged(row, folder / name, benchmarks) for row, name in zip(rows, names, strict=True)]

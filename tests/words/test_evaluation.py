@@ -405,8 +405,8 @@ def folder(tmp_path):
 
 
 def test_everything_in_a_folder_is_judged_and_tabulated(folder):
-    told = []
-    results = evaluation.evaluate(ROYAL, folder, tell=told.append)
+    said = []
+    results = evaluation.evaluate(ROYAL, folder, report=said.append)
     assert json.loads(json.dumps(results)) == results
     values = {(name, what): one["value"] for name, found in results["figures"].items() for what, one in found.items()}
     methods = ("additive", "multiplicative")
@@ -426,8 +426,8 @@ def test_everything_in_a_folder_is_judged_and_tabulated(folder):
             for what in ("window of vectors", "most frequent tag")
         },
     }
-    assert told[0] == "similarity: pairs"
-    assert len(told) == len(results["figures"])
+    assert said[0] == "similarity: pairs"
+    assert len(said) == len(results["figures"])
     signature = results["signature"]
     assert (signature["dim"], signature["words"], signature["restrict"]) == (4, 8, 30_000)
     assert {"methods", "quick", "lexigraph", "numpy", "scipy", "scikit-learn"} <= signature.keys()

@@ -22,7 +22,7 @@ from lexigraph.nn.autoencoder import Autoencoder
 from lexigraph.run import Run
 from lexigraph.text.tables import Table
 
-SUM_NOISE = 0.7  # of sums, unless told otherwise: near a sentence, if the sum makes sense
+SUM_NOISE = 0.7  # of sums, unless the caller says otherwise: near a sentence, if the sum makes sense
 BLEND_NOISE = 4.0  # of blends: far from any sentence, a likely one is wanted
 SAMPLE_NOISE = 1.5  # of samples, which are about as likely then as real sentences
 MIXTURE = "mixture.safetensors"

@@ -18,7 +18,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from lexigraph.cli import classifying, encoding, language, runs, spaces, tagging, text, training, translating, words
-from lexigraph.cli.options import first_process, tell
+from lexigraph.cli.options import first_process, notify
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
 
 Verbs = dict[str, Callable[..., None]]
@@ -99,17 +99,17 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     if debug:  # wherever it stands
         sys.argv.remove("--debug")
-    warnings.showwarning = lambda message, *_, **__: tell(f"! {message}")
+    warnings.showwarning = lambda message, *_, **__: notify(f"! {message}")
     try:
         app(standalone_mode=True)
     except Interrupted as stopped:
         if first_process():
-            tell(str(stopped))
+            notify(str(stopped))
         raise SystemExit(0) from None
     except LexigraphError as error:
         if debug:
             raise
-        tell(f"lexigraph: {error}")
+        notify(f"lexigraph: {error}")
         raise SystemExit(2 if isinstance(error, UsageError) else 1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -119,6 +119,6 @@ def main() -> NoReturn:
     except OSError as error:  # a full disk, a folder that may not be written to
         if debug:
             raise
-        tell(f"lexigraph: {error}")
+        notify(f"lexigraph: {error}")
         raise SystemExit(1) from None
     raise SystemExit(0)

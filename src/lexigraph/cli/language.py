@@ -118,7 +118,7 @@ def diagnose(
     model = cast("LanguageModel", load_model(run, device))  # any other says that it has no `longer`
     if beams and not all(width.strip().isdigit() and int(width) for width in beams.split(",")):
         raise UsageError(f"--beams takes widths, as 1,2,5, not {beams!r}.")
-    lines = model.longer(list(islice(read_texts(texts, data), limit)), prompt_tokens)  # told once
+    lines = model.longer(list(islice(read_texts(texts, data), limit)), prompt_tokens)  # reported once
     report = model.diagnose(lines, prompt_tokens=prompt_tokens, beam=beam, alpha=alpha)
     print_table(
         ("verdict", "texts", "share"), [(k, str(n), f"{report.shares[k]:.1%}") for k, n in report.counts.items()]

@@ -28,13 +28,13 @@ Int8 = Annotated[bool, typer.Option("--int8", help="On a CPU: products in 8 bits
 
 
 def load_model(run: Path, device: str, int8: bool = False) -> TextModel:
-    """The model in a run folder; of one in 8 bits, the user is told what that costs."""
+    """The model in a run folder; of one in 8 bits, it says what that costs."""
     from lexigraph.abilities.textmodel import TextModel
 
     model = TextModel.load(run, device, int8)
     if int8:
         unknown = f"In 8 bits. `lexigraph eval {run} --data FILE --int8` tells what that costs."
-        tell(_cost_of_int8(run) or unknown)
+        notify(_cost_of_int8(run) or unknown)
     return model
 
 
@@ -61,7 +61,7 @@ def read_texts(texts: list[str] | None, file: str | None = None) -> Iterator[str
         yield from texts_of(file)
     else:
         if sys.stdin.isatty():
-            tell("Reading texts from standard input, one a line; end with Ctrl-D.")
+            notify("Reading texts from standard input, one a line; end with Ctrl-D.")
         yield from (line.rstrip("\n") for line in sys.stdin)
 
 
@@ -70,7 +70,7 @@ def first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def tell(sentence: str) -> None:
+def notify(sentence: str) -> None:
     """A line for the person at the keyboard: on standard error, so that results can be piped."""
     print(sentence, file=sys.stderr)
 

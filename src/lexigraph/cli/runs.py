@@ -16,9 +16,9 @@ from lexigraph.cli.options import (
     Quick,
     RunArgument,
     load_model,
+    notify,
     print_json,
     print_table,
-    tell,
     write_text,
 )
 from lexigraph.errors import LexigraphError, UsageError
@@ -120,16 +120,16 @@ def _print_scores(scores: Scores) -> None:
             for name, value in _metrics(scores)]  # fmt: skip
     print_table(("metric", "value", "95 % interval", *baselines), rows)
     if scores.get("unknown"):
-        tell(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
+        notify(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
     if scores.get("bits_per_byte_refused"):
-        tell(f"! No bits per byte: {scores['bits_per_byte_refused']}.")
+        notify(f"! No bits per byte: {scores['bits_per_byte_refused']}.")
     if scores.get("too_long"):
-        tell(f"! {scores['too_long']:,} texts are too long for the model and are in none of these scores.")
-    tell(str(scores["signature"]))
+        notify(f"! {scores['too_long']:,} texts are too long for the model and are in none of these scores.")
+    notify(str(scores["signature"]))
 
 
 def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None, given: SuiteOptions) -> None:
-    """The latent suite of a run: told on the way, printed, and saved as JSON and as a page."""
+    """The latent suite of a run: reported on the way, printed, and saved as JSON and as a page."""
     from lexigraph.evaluation.latent import suite, tables
     from lexigraph.run import Run
     from lexigraph.views import report
@@ -151,7 +151,7 @@ def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None,
         edits=given["edits"],
         similarity=given["similarity"],
         quick=given["quick"],
-        tell=tell,
+        report=notify,
     )
     found = tables.tables(results)
     sections: dict[str, str] = {}
@@ -166,7 +166,7 @@ def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None,
     for table in found:
         print(f"\n{table.title}")
         print_table(table.columns, table.rows)
-    tell(f"Saved as {file} and {file.with_suffix('.html')}.")
+    notify(f"Saved as {file} and {file.with_suffix('.html')}.")
 
 
 def _metrics(scores: Score) -> Iterator[tuple[str, Figure]]:

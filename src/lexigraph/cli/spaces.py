@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lexigraph.cli.options import Beam, Device, Measure, RunArgument, Texts, load_model, read_texts, tell
+from lexigraph.cli.options import Beam, Device, Measure, RunArgument, Texts, load_model, notify, read_texts
 from lexigraph.errors import LexigraphError, UsageError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def blend(
         from lexigraph.latent.pictures import save_strip
 
         save_strip(strip, model.pictures(model.path_between(*texts, steps=steps, weights=rows, how=how)[0]), scale=2)
-        tell(f"The pictures are in {strip}.")
+        notify(f"The pictures are in {strip}.")
 
 
 def solve(
@@ -166,7 +166,7 @@ def neighbours(
     every = list(islice(read_texts(None, among), limit))
     fitting = [text for text, fits in zip(every, model.fits(every), strict=True) if fits]
     if len(fitting) < len(every):
-        tell(f"{len(every) - len(fitting)} of {len(every)} sentences are too long for the model and left out.")
+        notify(f"{len(every) - len(fitting)} of {len(every)} sentences are too long for the model and left out.")
     for row in model.neighbours(list(read_texts(texts)), fitting, k=k, measure=measure):
         for found in row:
             print(f"{found.similarity:.4f}\t{found.text}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lexigraph.cli.options import AsJson, Texts, print_json, print_table, read_texts, tell
+from lexigraph.cli.options import AsJson, Texts, notify, print_json, print_table, read_texts
 from lexigraph.errors import LexigraphError, UsageError
 
 
@@ -28,7 +28,7 @@ def check(
         return
     print_table(("", ""), report.rows())
     for warning in report.warnings:
-        tell(f"! {warning}")
+        notify(f"! {warning}")
 
 
 def tokenize(
@@ -52,7 +52,9 @@ def tokenize(
         _train_tokenizer(model, kind, size, out)
         return
     if two:
-        tell("The tokenizer of the sources." if source else "The tokenizer of the targets; --source: of the sources.")
+        notify(
+            "The tokenizer of the sources." if source else "The tokenizer of the targets; --source: of the sources."
+        )
     tokenizer = Tokenizer.load(model / "source-tokenizer.json" if source else model)
     for text in read_texts(texts):
         row = tokenizer.encode(text)
@@ -69,7 +71,7 @@ def _train_tokenizer(file: Path, kind: str, size: int, out: Path | None) -> None
         raise LexigraphError(f"{out} exists already: choose another --out.")
     tokenizer = Tokenizer.train(texts_of(str(file)), kind=kind, size=size)
     tokenizer.save(out)
-    tell(f"{len(tokenizer):,} entries.")
+    notify(f"{len(tokenizer):,} entries.")
     print(out)
 
 

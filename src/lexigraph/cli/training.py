@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lexigraph.cli.options import AsJson, Quiet, TrainingText, first_process, print_json, print_table, tell
+from lexigraph.cli.options import AsJson, Quiet, TrainingText, first_process, notify, print_json, print_table
 from lexigraph.errors import UsageError
 
 
@@ -86,7 +86,9 @@ def compare(
     from lexigraph import comparison
     from lexigraph import recipe as recipes
 
-    rows = comparison.compare(names, data, out, benchmarks=benchmarks, set=recipes.settings(change or []), tell=tell)
+    rows = comparison.compare(
+        names, data, out, benchmarks=benchmarks, set=recipes.settings(change or []), report=notify
+    )
     if as_json:
         print_json(rows)
         return

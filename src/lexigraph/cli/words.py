@@ -17,9 +17,9 @@ from lexigraph.cli.options import (
     Quick,
     Quiet,
     TrainingText,
+    notify,
     print_json,
     print_table,
-    tell,
     write_text,
 )
 from lexigraph.errors import LexigraphError, UsageError
@@ -73,7 +73,7 @@ def train(
         raise LexigraphError(f"A training for {out} was broken off: go on with --resume, or remove {kept}.")
     chosen = vars(recipes.read(recipe, asked).words)
     known = WordVectors.load(start) if start else None
-    wv = WordVectors.train(data, **chosen, start=known, report=None if quiet else tell, checkpoint=kept)
+    wv = WordVectors.train(data, **chosen, start=known, report=None if quiet else notify, checkpoint=kept)
     wv.save(out)
     print(out)
 
@@ -126,7 +126,7 @@ def evaluate(
 
     benchmarks = _test_sets(benchmarks)
     for path in vectors:
-        results = evaluation.evaluate(_load(path), benchmarks, quick=quick, tell=tell)
+        results = evaluation.evaluate(_load(path), benchmarks, quick=quick, report=notify)
         if as_json:
             print_json({str(path): results})
             continue
@@ -161,7 +161,7 @@ def curve(
     for value in values:  # all are looked at before the first one is trained
         recipes.read(recipe, given if key == "megabytes" else given | {key: value})
     chosen = vars(recipes.read(recipe, given).words)
-    rows = list(evaluation.curve(find(data), chosen, key, values, benchmarks, tell))
+    rows = list(evaluation.curve(find(data), chosen, key, values, benchmarks, notify))
     cells: list[tuple[str, ...]] = [
         (str(row[key]), str(row["words"]), f"{row['similarity']:.4f}", f"{row['analogies']:.4f}") for row in rows
     ]
@@ -185,7 +185,7 @@ def _curve_page(out: Path, recipe: str, rows: list[dict[str, Any]], cells: list[
     drawn = report.curve(curves, key, "Spearman's ρ, share right")
     page = report.page(f"{recipe} over {key}", "", {"Curves": drawn, "Table": report.table(tuple(rows[0]), cells)})
     write_text(out, page)
-    tell(f"The page: {out}")
+    notify(f"The page: {out}")
 
 
 def draw(
@@ -224,7 +224,7 @@ def debias(
         found = [(name, bias.weat(wv, X, Y, A, B)) for name, wv in (("before", before), ("after", after))]
         print_table(("", "effect size d", "p"), [(name, f"{w.effect:.3f}", f"{w.p:.4f}") for name, w in found])
     after.save(out)
-    tell(f"Saved as {out}.")
+    notify(f"Saved as {out}.")
 
 
 def senses(
@@ -284,7 +284,7 @@ def align(
     turned = aligning.align(one, other, train)
     if test:
         found = turned.accuracy(test, method=method)
-        tell(f"{len(train):,} pairs learned; of {len(test):,} others: "
+        notify(f"{len(train):,} pairs learned; of {len(test):,} others: "
              + ", ".join(f"{share:.1%} right among {k}" for k, share in found.items()))  # fmt: skip
     for word in words or []:
         print_table((word, "score"), [(n.word, f"{n.score:.4f}") for n in turned.translate(word, count, method)])

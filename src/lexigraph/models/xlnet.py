@@ -63,7 +63,7 @@ class Config:
     inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
     activation: Activation = "gelu"
     dropout: float = ranged(0.0, 0, 0.999)
-    segments: bool = False  # whether it can be told which tokens are of another segment
+    segments: bool = False  # whether it knows which tokens are of another segment
     eps: float = 1e-12  # in norms
 
 

@@ -35,7 +35,7 @@ LineRule = Callable[[str], "str | None"]  # None drops the line
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the rules can be told."""
+    """The settings of the rules."""
 
     number: str = "<num>"  # what a number becomes: a word or a <word>, in lower case
     symbols: str = ".,!?;:"  # the symbols that stay, as tokens of their own
@@ -134,7 +134,7 @@ def _dictionary(settings: Settings) -> LineRule:
 
 
 _WORDS = {"%": "percent", "$": "dollar"}
-RULES: dict[str, Callable[[Settings], LineRule]] = {  # what each does is told at the top
+RULES: dict[str, Callable[[Settings], LineRule]] = {  # what each does stands at the top
     "unicode": lambda settings: _unicode,
     "contractions": lambda settings: _contractions,
     "numbers": lambda settings: _replacer(_NUMBER, lambda number: settings.number),

@@ -52,13 +52,13 @@ class Corpus:
         min_count: int = 5,
         max_words: int = 0,
         split: str = "words",
-        told: Callable[[int], None] = lambda words: None,
+        report: Callable[[int], None] = lambda words: None,
     ) -> Corpus:
         """Count the words of a file, or of what a recipe's [data] names, and number its text.
 
         max_words: at most so many different words, the most frequent; 0: all.
         split: how text is cut, "words" or "space" (see scan.py).
-        told: called now and then with the number of words read.
+        report: called now and then with the number of words read.
         """
         if min_count < 1 or max_words < 0:
             raise UsageError(f"min_count is {min_count} and max_words {max_words}: neither may be less than 1 and 0.")
@@ -69,7 +69,7 @@ class Corpus:
                 for piece in texts(text):
                     ids = types.scan(piece)
                     ids.tofile(labels)
-                    told(seen := seen + int(np.count_nonzero(ids != END)))
+                    report(seen := seen + int(np.count_nonzero(ids != END)))
             words, counts, ranks = _ranked(types, min_count, max_words)
             if not words:
                 most = f"the most frequent is seen {types.counts.max()} times" if len(types) else "there are no words"

@@ -54,21 +54,21 @@ def evaluate(
     methods: Sequence[str] = ("additive", "multiplicative"),
     restrict: int | None = RESTRICT,
     quick: bool = False,
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> Results:
     """Judge vectors by every set of `SETS` in a folder, which may also be the folder of one of them.
 
     parts: which judgements; `PARTS` has all of them.
     methods, restrict: how analogies are answered, and among how many words (None: all).
     quick: at most 1,000 questions, texts or sentences of each set.
-    tell: called with the name of each set before it is judged.
+    report: called with the name of each set before it is judged.
     Returns a dictionary with the signature and figures["EN-RG-65"]["Spearman"] and so on.
     """
     if unknown := set(parts) - set(PARTS):
         raise UsageError(f"There is no part {', '.join(sorted(unknown))}. Choose from: {', '.join(PARTS)}.")
     figures = {}
     for part, name, path in _sets(Path(folder), parts):
-        tell(f"{part}: {name}")
+        report(f"{part}: {name}")
         figures[name] = _judged(wv, part, path, methods, quick, restrict)
     if not figures:
         names = ", ".join(dict.fromkeys(name for part, name, _ in SETS if part in parts))
@@ -105,7 +105,7 @@ def curve(
     key: str,
     values: Iterable[float | str],
     benchmark_folder: str | Path,
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> Iterator[dict[str, float | str]]:
     """Train vectors for each value of one setting, and average how good they are; a row each.
 
@@ -114,7 +114,7 @@ def curve(
     >>> rows = curve("my.txt", {"method": "glove"}, "dim", [50, 100, 200], "data")
     """
     for value in values:
-        tell(f"{key} {value} …")
+        report(f"{key} {value} …")
         with tempfile.TemporaryDirectory() as folder:
             if key == "megabytes":
                 assert not isinstance(value, str)

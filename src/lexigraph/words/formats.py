@@ -77,8 +77,8 @@ def load(path: str | Path, format: str | None = None, limit: int | None = None) 
     if limit is not None and limit < 1:
         raise UsageError(f"limit is {limit}; ask for at least 1 word.")
     try:
-        told = "lexigraph" if path.is_dir() else _told(path)
-        words, vectors, counts, subwords = READERS[format or told](path, limit)
+        guessed = "lexigraph" if path.is_dir() else _guessed_format(path)
+        words, vectors, counts, subwords = READERS[format or guessed](path, limit)
     except (ValueError, OSError, EOFError, struct.error, zlib.error, lzma.LZMAError) as error:
         raise LexigraphError(f"{path}: {error}.") from None
     if not words:
@@ -133,7 +133,7 @@ def _in_run(path: Path) -> Path:
 # Readers raise ValueError with what is wrong and where; `load` adds the path.
 
 
-def _told(path: Path) -> str:
+def _guessed_format(path: Path) -> str:
     """The format of a file, by its suffix and its first bytes."""
     Source(path)  # says what to do if there is no such file
     with opened(path) as stream:
@@ -211,7 +211,7 @@ def _read_text(path: Path, limit: int | None, header: bool = True) -> Table:
         if not header and len(fields) > dim + 1 and not any(map(NUMBER.match, fields[1:-dim])):
             fields[:-dim] = [b" ".join(fields[:-dim])]  # some of GloVe's words have spaces: ". . ."
         try:
-            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told below
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is reported below
                 row = np.array(fields[1:], np.float32)
         except ValueError as error:
             raise ValueError(f"line {line}: {error}") from None

@@ -23,7 +23,7 @@ from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
 from lexigraph.words.cooccurrence import Cooccurrence
 from lexigraph.words.settings import Settings
 from lexigraph.words.simd import SIMD_WIDTH, fma, load, over_root, splat, store, times, total
-from lexigraph.words.word2vec import Told, in_turn, table
+from lexigraph.words.word2vec import Report, in_turn, table
 
 POWER = 0.75  # of f
 JOB = 50_000  # pairs that a thread takes at a time
@@ -35,7 +35,7 @@ def fit(
     counts: Cooccurrence,
     words: int,
     settings: Settings,
-    told: Told = lambda pairs, loss: None,
+    report: Report = lambda pairs, loss: None,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[np.ndarray, list[float]]:
     """The vectors of the words, and the mean of f·(…)² of each epoch."""
@@ -63,7 +63,7 @@ def fit(
             for part, size in in_turn(pool, train, shuffled.jobs(epoch), 2 * threads):
                 loss += part
                 done += size
-                told(done, part / size)
+                report(done, part / size)
             losses.append(loss / counts.nonzeros)
             checkpoint.save(kept, losses)
     both = w[0][:, :dim] + w[1][:, :dim]

@@ -219,6 +219,6 @@ def classify(
     most = Counter(train_labels).most_common(1)[0][0]
     scores = {"majority": Counter(test_labels)[most] / len(test_labels)}
     for name, vectors in (("bag of words", None), ("vectors", wv))[: 1 if wv is None else 2]:
-        told = TextClassifier(train_texts, train_labels, vectors).predict(test_texts)
-        scores[name] = sum(map(eq, told, test_labels)) / len(test_labels)
+        predicted = TextClassifier(train_texts, train_labels, vectors).predict(test_texts)
+        scores[name] = sum(map(eq, predicted, test_labels)) / len(test_labels)
     return scores

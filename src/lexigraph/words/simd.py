@@ -28,10 +28,10 @@ class VectorType(types.Type):
     """Sixteen float32 in a register."""
 
     def __init__(self) -> None:
-        super().__init__(name="lanes")
+        super().__init__(name="simd_vector")
 
 
-lanes = VectorType()
+simd_vector = VectorType()
 
 
 @register_model(VectorType)
@@ -62,7 +62,7 @@ def load(typing, array, place):
         pointer = _pointer(builder, _data(context, builder, signature.args[0], values[0]), values[1])
         return builder.load(pointer, align=4)
 
-    return lanes(array, types.int64), build
+    return simd_vector(array, types.int64), build
 
 
 @_step
@@ -74,7 +74,7 @@ def store(typing, array, place, value):
         builder.store(values[2], pointer, align=4)
         return context.get_dummy_value()
 
-    return types.void(array, types.int64, lanes), build
+    return types.void(array, types.int64, simd_vector), build
 
 
 @_step
@@ -102,7 +102,7 @@ def splat(typing, number):
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), SIMD_WIDTH), [0] * SIMD_WIDTH)
         return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)
 
-    return lanes(types.float32), build
+    return simd_vector(types.float32), build
 
 
 @_step
@@ -113,7 +113,7 @@ def fma(typing, a, b, c):
         a, b, c = values
         return builder.fadd(builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
 
-    return lanes(lanes, lanes, lanes), build
+    return simd_vector(simd_vector, simd_vector, simd_vector), build
 
 
 @_step
@@ -123,7 +123,7 @@ def times(typing, a, b):
     def build(context, builder, signature, values):
         return builder.fmul(*values)
 
-    return lanes(lanes, lanes), build
+    return simd_vector(simd_vector, simd_vector), build
 
 
 @_step
@@ -135,7 +135,7 @@ def over_root(typing, a, b):
         root = get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{SIMD_WIDTH}f32")
         return builder.fdiv(values[0], builder.call(root, [values[1]]))
 
-    return lanes(lanes, lanes), build
+    return simd_vector(simd_vector, simd_vector), build
 
 
 @_step
@@ -147,4 +147,4 @@ def total(typing, value):
         function = get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{SIMD_WIDTH}f32")
         return builder.call(function, [ir.Constant(ir.FloatType(), -0.0), values[0]], fastmath=("reassoc",))
 
-    return types.float32(lanes), build
+    return types.float32(simd_vector), build

@@ -130,7 +130,7 @@ def _word2vec(
             parts=parts,
             rows=count + settings.buckets if ngrams else count,
             start=None if start is None else _known_rows(corpus.words, start),
-            told=meter.update,
+            report=meter.update,
             checkpoint=checkpoint,
         )
     words, vectors, counts, subwords = corpus.words, learned.vectors(), corpus.counts, None

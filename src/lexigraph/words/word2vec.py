@@ -42,7 +42,7 @@ JOB = 10_000  # ids that a thread takes at a time, all at one rate
 TOP = 256  # nodes near the root of the Huffman tree, which every path runs through: each thread has its own
 LAST_RATE = 1e-4  # the share of the rate that is left at the end
 
-Told = Callable[[int, float], None]
+Report = Callable[[int, float], None]
 Rest = TypeVarTuple("Rest")  # of a job, after its ids or pairs
 Done = TypeVar("Done")
 
@@ -80,14 +80,14 @@ def fit(
     parts: tuple[np.ndarray, np.ndarray] | None = None,
     rows: int = 0,
     start: np.ndarray | None = None,
-    told: Told = lambda words, loss: None,
+    report: Report = lambda words, loss: None,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Tables:
     """Train on a corpus.
 
     parts, rows: `of` and `parts` of Tables where words have n-grams, and how many rows v has; else every word is one.
     start: rows of v to begin with, of which those of NaN are drawn at random; else all are.
-    told: called after each piece with the words read so far and its mean loss.
+    report: called after each piece with the words read so far and its mean loss.
     """
     count, threads = len(corpus.words), settings.threads
     of, members = parts or (np.arange(count + 1), np.arange(count, dtype=np.int32))
@@ -125,7 +125,7 @@ def fit(
             for sums, size in in_turn(pool, train, _jobs(corpus, settings, epoch), 4 * threads):
                 epoch_sums += sums
                 read += size
-                told(read, sums[0] / max(sums[1], 1))
+                report(read, sums[0] / max(sums[1], 1))
             learned.losses.append(float(epoch_sums[0] / max(epoch_sums[1], 1)))
             checkpoint.save(kept, learned.losses)
     return learned

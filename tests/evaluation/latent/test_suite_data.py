@@ -181,9 +181,9 @@ def few_families(monkeypatch):
 
 
 def test_the_suite_says_what_it_could_not_do(few_families):
-    told = []
+    said = []
     model = Codec(LINES)
-    found = suite.run(model, test=LINES, sizes=SMALL, tell=told.append)
+    found = suite.run(model, test=LINES, sizes=SMALL, report=said.append)
     assert [part for part in suite.PARTS if part not in found] == []
     assert "edits" in found["edit files"]["skipped"]
     assert "sts-b" in found["similarity"]["skipped"]
@@ -192,7 +192,7 @@ def test_the_suite_says_what_it_could_not_do(few_families):
     assert found["reconstruction"]["test"]["exact"]["value"] == 1
     assert found["signature"]["noise_of_sums"] == 0
     assert found["signature"]["grammar_spelling"] == "She sang ."
-    assert "probes" in told
+    assert "probes" in said
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     titles = [table.title for table in tables(found)]
     assert titles[0] == "reconstruction"

@@ -62,14 +62,14 @@ def arithmetic(
     spaced: bool = True,
     training: int = 50,
     families: Sequence[str] = tuple(EDITS),
-    tell: Progress = lambda _: None,
+    report: Progress = lambda _: None,
 ) -> Results:
     """Every family by itself, the groups of them, and two edits at once."""
     noise = model.default_noise(noise)
     rows: dict[str, dict[str, np.ndarray]] = {}
     skipped: dict[str, int] = {}
     for family in families:
-        tell(f"arithmetic: {family}")
+        report(f"arithmetic: {family}")
         rows[family], skipped[family] = outcomes(model, family, count, noise, seed, spaced, training)
     groups = {name: [rows[family] for family in members if family in rows] for name, members in GROUPS.items()}
     pooled = {
@@ -78,7 +78,7 @@ def arithmetic(
         if parts
     }
     both = [pair for pair in TWO_AT_ONCE if set(pair) <= set(families)]
-    tell("arithmetic: two at once")
+    report("arithmetic: two at once")
     return {
         "groups": {name: _figures(part) for name, part in pooled.items()},
         "families": {family: _figures(part) for family, part in rows.items()},

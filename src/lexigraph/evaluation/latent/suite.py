@@ -94,7 +94,7 @@ def run(
     parts: Sequence[str] = PARTS,
     noise: float | None = None,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Suite:
     """Every part of the suite that the inputs allow.
 
@@ -113,12 +113,12 @@ def run(
     amounts = sizes or (QUICK if quick else Sizes())
     given = Given(
         space, checked_judge, texts, Lazy(space, texts[: amounts.vectors], seed), train=train, domains=domains or {},
-        edits=edits, similarity=similarity, sizes=amounts, noise=noise, seed=seed, tell=tell,
+        edits=edits, similarity=similarity, sizes=amounts, noise=noise, seed=seed, report=report,
     )  # fmt: skip
     results: Suite = {}
     seconds: dict[str, float] = {}
     for part in (part for part in PARTS if part in parts):
-        tell(part)
+        report(part)
         began = time.perf_counter()
         try:
             results[part] = given.work()[part]()
@@ -145,7 +145,7 @@ class Given:
     sizes: Sizes
     noise: float | None
     seed: int
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
     @property
     def spaced(self) -> bool:
@@ -176,7 +176,12 @@ class Given:
 
     def _arithmetic(self) -> Results:
         return arithmetic(
-            self.model, self.sizes.quadruples, noise=self.noise, seed=self.seed, spaced=self.spaced, tell=self.tell
+            self.model,
+            self.sizes.quadruples,
+            noise=self.noise,
+            seed=self.seed,
+            spaced=self.spaced,
+            report=self.report,
         )
 
     def _edit_files(self) -> Results:
