@@ -19,6 +19,7 @@ from lexigraph.views import demonstration
 README = Path(__file__).parents[1] / "README.md"
 SMALL = {  # the same commands, in seconds instead of minutes
     "train.steps": 2,
+    "data.sentences": 800,
     "train.batch_tokens": 256,
     "train.tensorboard": "false",
     "model.dim": 16,
