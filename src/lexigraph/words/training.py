@@ -94,7 +94,7 @@ def learn(
     start: formats.Table | None = None,
 ) -> tuple[formats.Table, list[float]]:
     """Learn vectors from a text that has been read."""
-    settings = settings.with_threads()
+    settings = settings.resolved().with_threads()
     if settings.method == "glove":
         vectors, losses = _glove(corpus, settings, report, checkpoint)
         return formats.Table(corpus.words, vectors, corpus.counts, None), losses
