@@ -16,7 +16,9 @@ from lexigraph import recipe as recipes
 from lexigraph.text import constructions
 from lexigraph.views import demonstration
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+LONGEST = 300  # lines of a page under docs/: what a person reads at one go
 SMALL = {  # the same commands, in seconds instead of minutes
     "train.steps": 2,
     "data.sentences": 800,
@@ -69,10 +71,37 @@ def test_the_table_of_systems_names_every_recipe_and_no_other():
     assert named - {"lexigraph tokenize"} == set(recipes.names())
 
 
+def pages() -> list[Path]:
+    """What a person reads: the pages at the root and under docs/, and the cards of bundled models."""
+    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src/lexigraph/bundled").glob("*/*.md")]
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which a link finds the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_every_relative_link_leads_somewhere():
-    for page in [README, *README.parent.glob("*.md"), *(README.parent / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    for page in pages():
+        for target in re.findall(r"\]\(([^):]+)\)", page.read_text(encoding="utf-8")):
+            file, _, anchor = target.partition("#")
+            there = page.parent / file if file else page
+            assert there.exists(), f"{page.relative_to(ROOT)} links to {target}"
+            assert not anchor or anchor in anchors(there), f"{page.relative_to(ROOT)}: {target} is no heading"
+
+
+def test_pages_named_without_a_link_exist():
+    code = [*ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.toml"), *ROOT.glob("benchmarks/*.py")]
+    for reader in (*pages(), *code):
+        for named in re.findall(r"\bdocs/[\w/-]+\.md\b", reader.read_text(encoding="utf-8")):
+            assert (ROOT / named).exists(), f"{reader.relative_to(ROOT)} names {named}"
+
+
+def test_no_page_under_docs_has_more_than_300_lines():
+    for page in (ROOT / "docs").rglob("*.md"):
+        lines = len(page.read_text(encoding="utf-8").splitlines())
+        assert lines <= LONGEST, f"{page.relative_to(ROOT)} has {lines} lines: split it by topic"
 
 
 def test_the_demo_writes_a_report(tmp_path, capsys):
