@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ Measure = Annotated[str, typer.Option(help="cosine or euclidean.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller samples.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Int8 = Annotated[bool, typer.Option("--int8", help="On a CPU: products in 8 bits, faster and a little less exact.")]
 
 
@@ -89,7 +89,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    from lexigraph.outputs import json_text
+
+    print(json_text(value, indent=2))
 
 
 def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
