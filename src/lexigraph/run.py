@@ -12,6 +12,7 @@ or the latest as long as no validation has counted.
 
 from __future__ import annotations
 
+import ctypes
 import glob
 import json
 import os
@@ -252,7 +253,9 @@ def replacing(target: Path) -> Iterator[Path]:
             os.rename(old, target)
         yield temporary
         _flush_all(temporary)
-        if target.is_dir():  # a folder cannot replace a full one: put the old one aside first
+        if target.is_dir() and _exchanged(temporary, target):
+            remove(temporary)
+        elif target.is_dir():  # a folder cannot replace a full one: put the old one aside first
             remove(old)
             os.rename(target, old)
             try:
@@ -289,6 +292,15 @@ def adding(folder: Path) -> Iterator[Path]:
             raise LexigraphError(f"The files of {folder} could not be written: {error}.") from None
         finally:
             remove(temporary)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether two folders changed places in one moment, which Linux can do on most disks."""
+    exchange = getattr(ctypes.CDLL(None), "renameat2", None)
+    if exchange is None:
+        return False
+    here, both_stay = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return exchange(here, os.fsencode(one), here, os.fsencode(other), both_stay) == 0
 
 
 def _partial(target: Path) -> Path:

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import numba
@@ -209,7 +210,7 @@ class _Log:
 
 @contextmanager
 def _stopping(run: Run) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end a training in good order: what it made on the disk goes, the last whole epoch stays."""
+    """Ctrl-C, SIGTERM and a full disk end a training in good order: what it made goes, the last whole epoch stays."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -221,6 +222,10 @@ def _stopping(run: Run) -> Iterator[None]:
     except KeyboardInterrupt:
         done = "its whole epochs are saved" if _checkpoint(run.path).exists() else "no epoch was whole"
         raise Interrupted(f"Stopped; {done}. Go on with: lexigraph train --out {run.path} --resume") from None
+    except OSError as error:
+        raise LexigraphError(
+            f"{run.path} could not be trained: {error}. Whole epochs are kept. Is {gettempdir()} full, too?"
+        ) from None
     finally:
         if here:
             signal.signal(signal.SIGTERM, before)
