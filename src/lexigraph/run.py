@@ -1,7 +1,9 @@
 """A run folder is complete: what trained it, what it learned, how well, and where to go on from.
 
     recipe.toml  config.json  tokenizer.json  model.safetensors  results.json  log.jsonl  checkpoints/
-    unigrams.npy (for the baseline; of pairs, their targets')  tokens/ (until the run is finished)
+    unigrams.npy (for the baseline; of pairs, their targets')
+    tables/ (the encoded text with its checksums, until the run is finished)
+    .lock (while a process trains it: which, on what computer, since when)
     source-tokenizer.json (of a translator with separate vocabularies, whose tokenizer.json is that of its targets)
     vectors/ (of word vectors, which have neither tokenizer nor model.safetensors)
 

@@ -246,6 +246,9 @@ CASES = {
     "another tokenizer, measured": Case(
         "eval @gpt --data good.txt", ("gpt/tokenizer.json",), given={"gpt/tokenizer.json": other_tokenizer}
     ),
+    "another tokenizer, asked for tokens": Case(
+        "tokenize @gpt the", ("gpt/tokenizer.json",), given={"gpt/tokenizer.json": other_tokenizer}
+    ),
     "another tokenizer, converted": Case(
         "convert @gpt there", ("gpt/tokenizer.json",), given={"gpt/tokenizer.json": other_tokenizer}
     ),

@@ -44,7 +44,9 @@ def tokenize(
     force: Force = False,
 ) -> None:
     """Show how text is cut into tokens; or, with --train KIND --out FILE, train a tokenizer."""
+    from lexigraph.run import Run
     from lexigraph.text.tokenizer import Tokenizer
+    from lexigraph.text.vocabularies import refuse_foreign
 
     two = (model / "source-tokenizer.json").exists()
     if source and not two:
@@ -56,7 +58,10 @@ def tokenize(
         notify(
             "The tokenizer of the sources." if source else "The tokenizer of the targets; --source: of the sources."
         )
-    tokenizer = Tokenizer.load(model / "source-tokenizer.json" if source else model)
+    file = "source-tokenizer.json" if source else "tokenizer.json"
+    tokenizer = Tokenizer.load(model / file if source else model)
+    if (model / "config.json").exists():
+        refuse_foreign(Run.open(model), file, tokenizer.fingerprint)
     for text in read_texts(texts):
         row = tokenizer.encode(text)
         print(*(row if ids else tokenizer.tokens(row)))

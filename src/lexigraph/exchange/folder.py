@@ -326,7 +326,7 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
         }.items():
             text = json.dumps(content, indent=None if name == TOKENIZER else 2, ensure_ascii=False)
             (temporary / name).write_text(text + "\n", encoding="utf-8")
-        _save(theirs, temporary / WEIGHTS)
+        _save(theirs, temporary / WEIGHTS, {"format": "pt"})
     return out
 
 
@@ -377,6 +377,6 @@ def _announced(name: str, i: int) -> Added:
 # ---- both ------------------------------------------------------------------------------------------------------
 
 
-def _save(tensors: Tensors, path: Path) -> None:
+def _save(tensors: Tensors, path: Path, metadata: dict[str, str] | None = None) -> None:
     whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-    write_tensors(whole, path, {"format": "pt"})
+    write_tensors(whole, path, metadata)

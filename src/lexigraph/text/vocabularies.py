@@ -244,17 +244,22 @@ class Vocabularies(Mapping[str, Vocabulary]):
                 found[name] = found.get(name) or Tokenizer.load(path)
             elif column.kind != "raw":
                 found[name] = _read(path, Labels if kind == "labels" else Numbers)
-        own = run.config().get(FINGERPRINTS, {})  # older runs have none
         for file, fingerprint in cls(found).fingerprints().items():
-            if own.get(file, fingerprint) != fingerprint:
-                raise LexigraphError(
-                    f"{run.path / file} is not this run's own: its fingerprint is {fingerprint}, and the run was "
-                    f"made with {own[file]}. Put the right file back."
-                )
+            refuse_foreign(run, file, fingerprint)
         for vocabulary in found.values():
             if isinstance(vocabulary, Tokenizer):
                 vocabulary.roles = vocabulary.roles | run.roles()  # its file stays as it is
         return cls(found)
+
+
+def refuse_foreign(run: Run, file: str, fingerprint: str) -> None:
+    """Refuse a vocabulary that the run was not made with; older runs do not tell."""
+    own = run.config().get(FINGERPRINTS, {}).get(file, fingerprint)
+    if own != fingerprint:
+        raise LexigraphError(
+            f"{run.path / file} is not this run's own: its fingerprint is {fingerprint}, and the run was made with "
+            f"{own}. Put the right file back."
+        )
 
 
 def file_of(name: str, kind: str) -> str:
