@@ -81,6 +81,9 @@ def train(
             run.refuse_changes(asked)
             if run.finished:
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
+                if world.first:  # what a kill at the very end has left
+                    remove(run.path / TABLES)
+                    remove(run.path / START)
                 return TextModel.load(folder, device)
         elif world.first:
             network = prepared(folder, asked, begin, reporter)

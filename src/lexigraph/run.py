@@ -253,21 +253,10 @@ def replacing(target: Path) -> Iterator[Path]:
         _remove_leftovers(target)
         if old.exists() and not target.exists():  # killed between the two renames of a folder, below
             os.rename(old, target)
-        yield temporary
-        _flush_all(temporary)
-        if target.is_dir() and _exchanged(temporary, target):
-            remove(temporary)
-        elif target.is_dir():  # a folder cannot replace a full one: put the old one aside first
-            remove(old)
-            os.rename(target, old)
-            try:
-                os.rename(temporary, target)
-            except OSError:
-                os.rename(old, target)
-                raise
-            remove(old)
-        else:
-            os.replace(temporary, target)
+        with terminable():
+            yield temporary
+            _flush_all(temporary)
+            _rename(temporary, target, old)
         _flush(target.parent)
     except OSError as error:
         remove(temporary)
@@ -277,10 +266,26 @@ def replacing(target: Path) -> Iterator[Path]:
         raise
 
 
+def _rename(temporary: Path, target: Path, old: Path) -> None:
+    if not target.is_dir():
+        os.replace(temporary, target)
+    elif _exchanged(temporary, target):
+        remove(temporary)
+    else:  # a folder cannot replace a full one: put the old one aside first
+        remove(old)
+        os.rename(target, old)
+        try:
+            os.rename(temporary, target)
+        except OSError:
+            os.rename(old, target)
+            raise
+        remove(old)
+
+
 @contextmanager
 def adding(folder: Path) -> Iterator[Path]:
     """A temporary folder whose files move into `folder` if the block succeeds, over those of the same names."""
-    with with_parents(folder / "file"):
+    with with_parents(folder / "file"), terminable():
         temporary = _partial(folder / "files")
         try:
             _remove_leftovers(folder / "files")

@@ -146,7 +146,7 @@ def test_what_cannot_be_written_changes_nothing(tmp_path):
         save_picture(path, picture(), "")
     with pytest.raises(LexigraphError, match="not valid Unicode"):
         save_picture(path, picture(), "abc", text="\ud800")
-    with pytest.raises(LexigraphError, match="There is no folder .*nowhere"):
+    with pytest.raises(LexigraphError, match=r"There is no folder .*nowhere"):
         save_picture(tmp_path / "nowhere" / "picture.png", picture(), "abc")
     assert (load_picture(path, "abc", 16) == picture()).all()
 

@@ -417,5 +417,5 @@ def test_when_saving_fails_what_was_there_stays(kind, tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_gets_a_sentence(tmp_path):
-    with pytest.raises(LexigraphError, match="There is no folder .*missing for a.vec"):
+    with pytest.raises(LexigraphError, match=r"There is no folder .*missing for a.vec"):
         odd_vectors().save(tmp_path / "missing" / "a.vec")

@@ -46,7 +46,7 @@ def _cost_of_int8(folder: Path) -> str:
     files = run.json("results.json").get("files", {}) if run.finished else {}
     for file, scores in reversed(files.items()):
         for name, rounded in scores.get("int8", {}).items():
-            if isinstance(rounded, dict) and "value" in rounded:
+            if isinstance(rounded, dict) and isinstance(rounded.get("value"), float):
                 return f"In 8 bits: {name} {rounded['value']:.4f} instead of {scores[name]['value']:.4f} on {file}."
     return ""
 
@@ -80,11 +80,12 @@ def say(text: str) -> None:
     print(text, end="", flush=True)
 
 
-def write_text(path: Path, text: str) -> None:
-    """A whole file or none."""
+def write_text(path: Path, text: str, what: str, force: bool) -> None:
+    """A whole file or none; the guard stands here once more, for much may have happened since the work began."""
+    from lexigraph.outputs import free_file
     from lexigraph.run import replacing
 
-    with replacing(path) as temporary:
+    with replacing(free_file(path, what, force=force)) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

@@ -162,8 +162,8 @@ def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None,
     for table in found:
         sections[table.title] = sections.get(table.title, "") + report.table(table.columns, table.rows)
     page = report.page("The latent suite", f"{run}, on {data}.", sections)
-    write_text(file, json_text(results, indent=1))
-    write_text(file.with_suffix(".html"), page)
+    write_text(file, json_text(results, indent=1), "a suite", given["force"])
+    write_text(file.with_suffix(".html"), page, "a suite", given["force"])
     if as_json:
         print_json(results)
         return

@@ -48,7 +48,7 @@ def encode(
     z = load_model(run, device).encode(
         list(read_texts(texts)), lossless=lossless, unnormalised=unnormalised, pooling=pooling
     )
-    with replacing(out) as temporary, temporary.open("wb") as file:
+    with replacing(free_file(out, "an array", (".npy",), force)) as temporary, temporary.open("wb") as file:
         np.save(file, z)
     print(out)
 

@@ -173,14 +173,15 @@ def curve(
         (str(row[key]), str(row["words"]), f"{row['similarity']:.4f}", f"{row['analogies']:.4f}") for row in rows
     ]
     if out:
-        _curve_page(out, recipe, rows, cells)
+        write_text(out, _curve_page(recipe, rows, cells), "a page", force)
+        notify(f"The page: {out}")
     if as_json:
         print_json(rows)
     else:
         print_table(tuple(rows[0]), cells)
 
 
-def _curve_page(out: Path, recipe: str, rows: list[dict[str, Any]], cells: list[tuple[str, ...]]) -> None:
+def _curve_page(recipe: str, rows: list[dict[str, Any]], cells: list[tuple[str, ...]]) -> str:
     """The rows as a page: curves, and the table below."""
     from lexigraph.views import report
 
@@ -190,9 +191,7 @@ def _curve_page(out: Path, recipe: str, rows: list[dict[str, Any]], cells: list[
     judged = ("similarity", "analogies")
     curves = {name: [(x, row[name]) for x, row in zip(along, rows, strict=True)] for name in judged}
     drawn = report.curve(curves, key, "Spearman's ρ, share right")
-    page = report.page(f"{recipe} over {key}", "", {"Curves": drawn, "Table": report.table(tuple(rows[0]), cells)})
-    write_text(out, page)
-    notify(f"The page: {out}")
+    return report.page(f"{recipe} over {key}", "", {"Curves": drawn, "Table": report.table(tuple(rows[0]), cells)})
 
 
 def draw(
