@@ -20,7 +20,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 setup: $(VENV)/ready   ## make the virtual environment with everything in it
 
 demo: setup      ## train a small model on the built-in corpus and write a report
-	$(BIN)/lexigraph demo
+	$(BIN)/lexigraph demo --force
 
 test: setup lint ## format check, lint, types and the whole test suite
 	$(TESTENV) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+import lexigraph.run
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 from lexigraph.run import FORMAT, Run, remove, replacing
@@ -115,6 +116,7 @@ def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(tmp_pa
         with replacing(target) as temporary:
             temporary.mkdir()
 
+    monkeypatch.setattr(lexigraph.run, "_exchanged", lambda one, other: False)  # as on a disk that cannot
     monkeypatch.setattr(os, "rename", refuse)
     refusal(fail)
     assert content(tmp_path) == {"step": None, "step/old": b"old"}
@@ -124,6 +126,7 @@ def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(tmp_pa
 KILLED = """
 import os, sys
 from pathlib import Path
+import lexigraph.run
 from lexigraph.run import replacing
 moment, target = sys.argv[1], Path(sys.argv[2])
 rename = os.rename
@@ -132,6 +135,7 @@ def die_between(source, destination):
         os._exit(9)
     rename(source, destination)
 os.rename = die_between
+lexigraph.run._exchanged = lambda one, other: False
 with replacing(target) as temporary:
     temporary.mkdir()
     (temporary / "new").write_text("half")

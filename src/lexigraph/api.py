@@ -9,20 +9,24 @@ import dataclasses
 import math
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from lexigraph import checksums
 from lexigraph import recipe as recipes
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.locks import locked
 from lexigraph.nn.network import Network, columns_of
-from lexigraph.preparation import START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
+from lexigraph.outputs import not_finite
+from lexigraph.preparation import FILES, START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
-from lexigraph.run import FORMAT, Run, folder_for, remove, word_vectors_asked
+from lexigraph.run import FORMAT, Run, folder_for, remove, terminable, word_vectors_asked
 from lexigraph.starting import Start, start_from
 from lexigraph.text import corpus
 from lexigraph.text.columns import MAIN
@@ -67,7 +71,7 @@ def train(
         recipe, start, tiny = resumable(Run.open(folder)).path / "recipe.toml", None, False
     asked, begin = _asked(recipe, data, valid, test, start, set, tiny)
     device = asked.train.device
-    with join(device) as world:
+    with join(device) as world, ExitStack() as locks:
         reporter = Reporter(0, quiet=quiet or not world.first)
         precision(asked.train.precision, world.device)  # refused before there is a folder
         check_cuda_graphs(asked.train, world)
@@ -77,13 +81,18 @@ def train(
             run.refuse_changes(asked)
             if run.finished:
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
+                if world.first:  # what a kill at the very end has left
+                    remove(run.path / TABLES)
+                    remove(run.path / START)
                 return TextModel.load(folder, device)
-        else:
-            if world.first:
-                network = prepared(folder, asked, begin, reporter)
-            world.barrier()
-            run = Run.open(folder)
-        return _train(run, world, reporter, network)
+        elif world.first:
+            network = prepared(folder, asked, begin, reporter)
+        if world.first:
+            locks.enter_context(locked(folder))
+            if network is None:
+                checksums.verify(folder / TABLES)
+        world.barrier()
+        return _train(Run.open(folder), world, reporter, network)
 
 
 def prepare(
@@ -189,6 +198,7 @@ def _train(run: Run, world: World, reporter: Reporter, network: Network | None =
             results["too_long_for_training"] = long
         results |= {"best_step": best, "seconds": round(progress.seconds, 2)}
         results["peak_memory_gb"] = round(peak_memory(world.device), 3)
+        _warn_not_finite(results["scores"])
         run.write("results.json", results)
         remove(run.path / TABLES)  # the text made anew from the same files gives the same tables
         remove(run.path / START)
@@ -220,6 +230,9 @@ def _validator(recipe: Recipe, table: Table | None, device: torch.device) -> Val
 
 def _scores(model: TextModel, run: Run, table: Table, steps: int, baseline: Any = None) -> dict[str, Any]:
     """Scores of a held-out text with their signature, the baselines beside them."""
+    known = run.config().get(FILES, {}).get(UNIGRAMS)
+    if known:
+        checksums.refuse_changed(run.path / UNIGRAMS, tuple(known))
     unigrams = np.load(run.path / UNIGRAMS, allow_pickle=False)
     return task_of(model.recipe).scores(model, table, steps, unigrams, baseline)
 
@@ -243,21 +256,42 @@ def evaluate(
         warnings.warn(
             f"{data} is what {folder} was trained on: the scores say little about other text.", stacklevel=2
         )
-    with tempfile.TemporaryDirectory() as temporary:
+    with _temporary_folder() as temporary:
         task, steps = task_of(model.recipe), _scored_step(run)
-        baseline = task.baseline(_table(model, train, Path(temporary), "train")) if train else None
-        table = _table(model, data, Path(temporary), "test")
+        baseline = task.baseline(_table(model, train, temporary, "train")) if train else None
+        table = _table(model, data, temporary, "test")
         scores = _scores(model, run, table, steps, baseline)
         if int8:
             scores["int8"] = _scores(model.quantise(), run, table, steps)
+    _warn_not_finite(scores)
     if run.finished and not run.bundled:
-        results = run.json("results.json")
-        results.setdefault("files", {})[str(data)] = scores
         try:
-            run.write("results.json", results)
+            with locked(run.path, wait=True):  # another process may measure it, too
+                results = run.json("results.json")
+                results.setdefault("files", {})[str(data)] = scores
+                run.write("results.json", results)
         except LexigraphError as error:  # a read-only folder is no reason to lose the scores
             warnings.warn(str(error), stacklevel=2)
     return scores
+
+
+def _warn_not_finite(scores: Mapping[str, Any]) -> None:
+    if absent := not_finite(scores):
+        names = ", ".join(absent)
+        warnings.warn(f"No number: {names}. The weights or the text may be extreme; they are left out.", stacklevel=3)
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """A folder for tokens, which goes again; if there is no room for it, a sentence says where room is needed."""
+    with terminable(), tempfile.TemporaryDirectory() as folder:
+        try:
+            yield Path(folder)
+        except OSError as error:
+            where = tempfile.gettempdir()
+            raise LexigraphError(
+                f"The text could not be kept in {where} while it is scored: {error}. TMPDIR can name another folder."
+            ) from None
 
 
 def _table(model: TextModel, data: str | Path, temporary: Path, split: str) -> Table:

@@ -20,8 +20,9 @@ from typing import Any
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import json_text
 from lexigraph.registry import nearest
-from lexigraph.run import replacing
+from lexigraph.run import folder_for, replacing
 
 Row = dict[str, Any]
 
@@ -42,10 +43,9 @@ def compare(
     kinds = {recipes.of_word_vectors(name) for name in names}
     if len(kinds) > 1:
         raise UsageError("Word vectors and networks are not measured alike: compare the ones or the others.")
-    folder = Path(out)
-    if folder.exists() and any(folder.iterdir()):
+    folder = folder_for(out)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LexigraphError(f"{folder} is not empty: choose another --out.")
-    folder.mkdir(parents=True, exist_ok=True)
     one = _vectors if kinds == {True} else _network
     rows = []
     for name in names:
@@ -54,7 +54,7 @@ def compare(
     if kinds == {True}:  # only now: a process counts what its parent held as its own memory
         rows = [_judged(row, folder / name, benchmarks) for row, name in zip(rows, names, strict=True)]
     with replacing(folder / "compare.json") as temporary:
-        temporary.write_text(json.dumps(rows, indent=1, ensure_ascii=False))
+        temporary.write_text(json_text(rows, indent=1), encoding="utf-8")
     return rows
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lexigraph import __version__
+from lexigraph import __version__, checksums
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.task import Task
 from lexigraph.nn.network import Network, build, columns_of
@@ -25,7 +25,7 @@ from lexigraph.text.planning import training_plan
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table
 from lexigraph.text.tables import tables as read_tables
-from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.text.vocabularies import FINGERPRINTS, Vocabularies
 from lexigraph.training.loop import seed_everything
 from lexigraph.training.progress import Reporter
 from lexigraph.training.resident import fetcher
@@ -34,6 +34,7 @@ from lexigraph.weights import write_tensors
 
 TABLES = "tables"  # the folder of the encoded text, until the run is finished
 UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text or, of pairs, its targets: the baseline
+FILES = "files"  # the key of config.json with the checksums of files that never change
 START = "start.safetensors"  # the weights that fine-tuning starts from
 
 
@@ -51,11 +52,19 @@ def prepared(folder: Path, recipe: Recipe, start: Start | None, reporter: Report
                 reporter.say(said)
             write_tensors(network.state_dict(), temporary / START)
         _rehearse(network, tables, recipe, reporter)
+        checksums.write(temporary / TABLES)
         run.write("recipe.toml", recipe.toml())
-        origin = "" if start is None else str(start.path)
-        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": origin}
-        run.write("config.json", config | {"abilities": list(system(recipe.system).abilities)})
+        run.write(
+            "config.json", config_of(recipe.system, "" if start is None else start.path, vocabularies, temporary)
+        )
     return network
+
+
+def config_of(name: str, origin: str | Path, vocabularies: Vocabularies, folder: Path) -> dict[str, object]:
+    """The config.json of a run: what it is, and what its files are known by."""
+    config = {"format": FORMAT, "lexigraph": __version__, "system": name, "from": str(origin)}
+    known = {FINGERPRINTS: vocabularies.fingerprints(), FILES: checksums.checksums([folder / UNIGRAMS])}
+    return config | {"abilities": list(system(name).abilities)} | known
 
 
 def _write_tables(recipe: Recipe, known: Vocabularies | None, folder: Path, reporter: Reporter) -> Vocabularies:

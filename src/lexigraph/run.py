@@ -1,7 +1,9 @@
 """A run folder is complete: what trained it, what it learned, how well, and where to go on from.
 
     recipe.toml  config.json  tokenizer.json  model.safetensors  results.json  log.jsonl  checkpoints/
-    unigrams.npy (for the baseline; of pairs, their targets')  tokens/ (until the run is finished)
+    unigrams.npy (for the baseline; of pairs, their targets')
+    tables/ (the encoded text with its checksums, until the run is finished)
+    .lock (while a process trains it: which, on what computer, since when)
     source-tokenizer.json (of a translator with separate vocabularies, whose tokenizer.json is that of its targets)
     vectors/ (of word vectors, which have neither tokenizer nor model.safetensors)
 
@@ -12,9 +14,13 @@ or the latest as long as no validation has counted.
 
 from __future__ import annotations
 
+import ctypes
+import glob
 import json
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +30,8 @@ from typing import Any
 from lexigraph import __version__, upgrades
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.locks import LOCK, Lock, is_alive
+from lexigraph.outputs import json_text
 from lexigraph.registry import WORD_SYSTEMS
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -94,7 +102,7 @@ class Run:
 
     def write(self, name: str, content: str | dict[str, Any]) -> None:
         """Write a text or JSON file of the run, atomically."""
-        text = content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        text = content if isinstance(content, str) else json_text(content, indent=2) + "\n"
         with replacing(self.path / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
@@ -151,11 +159,70 @@ def refuse_occupied(folder: Path) -> None:
 
 @contextmanager
 def creating(folder: Path) -> Iterator[Path]:
-    """A temporary folder for a new run; it appears as `folder` if the block succeeds, and leaves nothing if not."""
+    """A temporary folder for a new run; it appears as `folder` if the block succeeds, and leaves nothing if not.
+
+    It is locked, so that of two who prepare the same run one is told; what a killed process left of it is removed.
+    """
     refuse_occupied(folder)
-    with with_parents(folder), replacing(folder) as temporary:
-        temporary.mkdir()
-        yield temporary
+    folder = folder.resolve() if folder.is_symlink() else folder
+    temporary = folder.with_name(f".{folder.name}.partial")
+    with with_parents(folder), terminable():
+        try:
+            lock = _made_and_locked(temporary)
+        except OSError as error:
+            raise LexigraphError(f"The run folder {folder} cannot be made: {error}.") from None
+        try:
+            _remove_leftovers(folder.with_name(f"{folder.name}.partial"))
+            for left in temporary.iterdir():
+                if left.name != LOCK:
+                    remove(left)
+            refuse_occupied(folder)  # another process may have come first
+            yield temporary
+            _flush_all(temporary)
+            os.rename(temporary, folder)
+            _flush(folder.parent)
+        except OSError as error:
+            _discard(temporary)
+            raise LexigraphError(f"{folder} could not be written: {error}. Nothing of it is left behind.") from None
+        except BaseException:
+            _discard(temporary)
+            raise
+        finally:
+            lock.release(folder)
+
+
+def _made_and_locked(temporary: Path) -> Lock:
+    while True:
+        temporary.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):  # whoever had it has just discarded it
+            return Lock(temporary)
+
+
+def _discard(temporary: Path) -> None:
+    """Remove a folder that others may be waiting for: under another name, so that they make one of their own."""
+    gone = temporary.with_name(f"{temporary.name}.{os.getpid()}.partial")
+    with suppress(OSError):
+        os.rename(temporary, gone)
+        remove(gone)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the block as Ctrl-C does, so that what it made on the disk goes again."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    here = threading.current_thread() is threading.main_thread()  # signals come to no other
+    asked = [number for number in numbers if here and signal.getsignal(number) is signal.SIG_DFL]
+    for number in asked:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in asked:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
@@ -166,7 +233,7 @@ def with_parents(folder: Path) -> Iterator[None]:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise LexigraphError(f"The run folder {folder} cannot be made: {error}.") from None
+            raise LexigraphError(f"The folder {folder.parent} for {folder.name} cannot be made: {error}.") from None
         yield
     except BaseException:
         for parent in made:
@@ -177,26 +244,19 @@ def with_parents(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target`, a file or a folder; renamed to it if the block succeeds, else removed."""
-    temporary, old = (target.with_name(f".{target.name}.{kind}") for kind in ("partial", "old"))
-    remove(temporary)
-    if old.exists() and not target.exists():  # killed between the two renames of a folder, below
-        os.rename(old, target)
+    """A temporary path beside `target`, a file or a folder; renamed to it if the block succeeds, else removed.
+
+    It has the number of this process in its name: two that write the same file end with one of the two.
+    """
+    temporary, old = _partial(target), target.with_name(f".{target.name}.old")
     try:
-        yield temporary
-        for path in [temporary, *temporary.rglob("*")]:
-            _flush(path)
-        if target.is_dir():  # a folder cannot replace a full one: put the old one aside first
-            remove(old)
-            os.rename(target, old)
-            try:
-                os.rename(temporary, target)
-            except OSError:
-                os.rename(old, target)
-                raise
-            remove(old)
-        else:
-            os.replace(temporary, target)
+        _remove_leftovers(target)
+        if old.exists() and not target.exists():  # killed between the two renames of a folder, below
+            os.rename(old, target)
+        with terminable():
+            yield temporary
+            _flush_all(temporary)
+            _rename(temporary, target, old)
         _flush(target.parent)
     except OSError as error:
         remove(temporary)
@@ -206,12 +266,74 @@ def replacing(target: Path) -> Iterator[Path]:
         raise
 
 
+def _rename(temporary: Path, target: Path, old: Path) -> None:
+    if not target.is_dir():
+        os.replace(temporary, target)
+    elif _exchanged(temporary, target):
+        remove(temporary)
+    else:  # a folder cannot replace a full one: put the old one aside first
+        remove(old)
+        os.rename(target, old)
+        try:
+            os.rename(temporary, target)
+        except OSError:
+            os.rename(old, target)
+            raise
+        remove(old)
+
+
+@contextmanager
+def adding(folder: Path) -> Iterator[Path]:
+    """A temporary folder whose files move into `folder` if the block succeeds, over those of the same names."""
+    with with_parents(folder / "file"), terminable():
+        temporary = _partial(folder / "files")
+        try:
+            _remove_leftovers(folder / "files")
+            temporary.mkdir()
+            yield temporary
+            _flush_all(temporary)
+            for file in sorted(temporary.iterdir()):
+                os.replace(file, folder / file.name)
+            _flush(folder)
+        except OSError as error:
+            raise LexigraphError(f"The files of {folder} could not be written: {error}.") from None
+        finally:
+            remove(temporary)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether two folders changed places in one moment, which Linux can do on most disks."""
+    exchange = getattr(ctypes.CDLL(None), "renameat2", None)
+    if exchange is None:
+        return False
+    here, both_stay = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return exchange(here, os.fsencode(one), here, os.fsencode(other), both_stay) == 0
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{os.getpid()}.partial")
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what this process, or one that is no more, began to write here."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.*.partial"):
+        process = path.name.split(".")[-2]
+        if process.isdigit() and (int(process) == os.getpid() or not is_alive(int(process))):
+            remove(path)
+
+
 def remove(path: Path) -> None:
     """Remove a file or a folder, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def _flush_all(path: Path) -> None:
+    """Have the disk keep a file, or a folder with all that is in it."""
+    for each in [path, *path.rglob("*")]:
+        _flush(each)
 
 
 def _flush(path: Path) -> None:

@@ -10,16 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lexigraph import upgrades
+from lexigraph.checksums import of_arrays
 from lexigraph.errors import LexigraphError
 from lexigraph.run import Run
 
 MODEL = "model.safetensors"
 SCALE = ":scale"  # behind the name of a weight in 8 bits: what its groups are multiplied with
+CHECKSUM = "crc32"  # the key of a file's metadata: that of all tensors with their names
 GROUP = 128  # weights of a row that share a scale; a whole row, if it does not fall into such groups
 
 
@@ -62,9 +64,17 @@ def _fill(
             raise LexigraphError(
                 f"{path}: {name} has shape {tuple(weights[name].shape)}, the recipe asks for {tuple(value.shape)}."
             )
+    refuse_not_finite(weights, path)
     with torch.no_grad():
         for name, value in own.items():
             value.copy_(shard_like(weights[name].to(value.dtype), value))
+
+
+def refuse_not_finite(weights: dict[str, Tensor], path: Path) -> None:
+    """Refuse weights that no model can compute with, by the name of the first."""
+    for name, value in weights.items():
+        if value.is_floating_point() and not torch.isfinite(value).all():
+            raise LexigraphError(f"{path}: {name} holds values that are not numbers (NaN or infinite).")
 
 
 def compacted(weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -97,16 +107,30 @@ def expanded(weights: dict[str, Tensor]) -> dict[str, Tensor]:
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """A safetensors file, or a sentence that says what is wrong with it."""
     try:
-        return load_file(path)
+        tensors = load_file(path)
+        with safe_open(path, "pt") as file:
+            written = (file.metadata() or {}).get(CHECKSUM)
     except FileNotFoundError:
         raise LexigraphError(f"There is no {path}: the folder is incomplete.") from None
     except (SafetensorError, OSError, ValueError) as error:
         raise LexigraphError(f"{path} is damaged or truncated: {error}.") from None
+    if written is not None and written != checksum_of(tensors):
+        raise LexigraphError(f"{path} is damaged: its weights are not those that were written.")
+    return tensors
+
+
+def checksum_of(tensors: dict[str, Tensor]) -> str:
+    """The checksum of tensors with their names, types and shapes."""
+    return of_arrays(
+        (f"{name} {value.dtype} {tuple(value.shape)}", value.contiguous().reshape(-1).view(torch.uint8).numpy())
+        for name, value in sorted(tensors.items())
+    )
 
 
 def write_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """A safetensors file, for all whom the umask allows to read it."""
+    """A safetensors file, for all whom the umask allows to read it; without other metadata, with its checksum."""
     try:
+        metadata = metadata or {CHECKSUM: checksum_of(tensors)}
         save_file(tensors, path, metadata)
         path.chmod(0o666 & ~_umask())  # safetensors' own is for the owner alone
     except SafetensorError as error:  # the disk's own errors arrive in this wrapping

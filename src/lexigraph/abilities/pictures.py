@@ -10,7 +10,16 @@ from jaxtyping import UInt8
 
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.errors import LexigraphError
-from lexigraph.latent.pictures import load_picture, save_picture
+from lexigraph.latent.pictures import free_png, load_picture, save_picture
+from lexigraph.run import adding
+
+
+def free_pictures(folder: Path, count: int, force: bool = False) -> list[Path]:
+    """The files for so many pictures, if none of them is there."""
+    if folder.exists() and not folder.is_dir():
+        raise LexigraphError(f"{folder} is a file: name a folder for the pictures.")
+    files = [folder / f"{number:04d}.png" for number in range(count)]
+    return [free_png(file, force) for file in files] if folder.is_dir() else files
 
 
 class PictureSpace(SentenceSpace):
@@ -44,13 +53,20 @@ class PictureSpace(SentenceSpace):
             )
         return [row[0].text for row in self._told(self.space.read(pictures, beam=beam, noise=noise))]
 
-    def save_pictures(self, z: np.ndarray | str | Sequence[str], folder: str | Path) -> list[Path]:
-        """Draw each vector (or text) into a PNG file that carries this model's fingerprint."""
-        drawn = self.pictures(z)
-        files = [Path(folder) / f"{number:04d}.png" for number in range(len(drawn))]
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for file, pixels in zip(files, drawn, strict=True):
-            save_picture(file, pixels, self.fingerprint)
+    def save_pictures(
+        self, z: np.ndarray | str | Sequence[str], folder: str | Path, force: bool = False
+    ) -> list[Path]:
+        """Draw each vector (or text) into a PNG file that carries this model's fingerprint, all of them or none.
+
+        folder: for 0000.png, 0001.png …; what else it holds stays, and `force` replaces pictures of these names.
+        """
+        texts = [z] if isinstance(z, str) else z
+        folder = Path(folder)
+        files = free_pictures(folder, 1 if isinstance(z, np.ndarray) and z.ndim == 1 else len(texts), force)
+        drawn = self.pictures(texts)
+        with adding(folder) as temporary:
+            for file, pixels in zip(files, drawn, strict=True):
+                save_picture(temporary / file.name, pixels, self.fingerprint)
         return files
 
     def _require_pictures(self) -> None:

@@ -194,7 +194,7 @@ class SentenceSpace(Vectors):
         starts, lengths = train.cut(self.network.traits)
         chosen = np.linspace(0, len(starts) - 1, min(len(starts), self.recipe.eval.mixture)).astype(int)
         rows = train.columns["text"].contents(starts[chosen], lengths[chosen])
-        self.fit_mixture(self.space.encode(rows)).save(run.path / MIXTURE)
+        self.fit_mixture(self.space.encode(rows)).save(run.path / MIXTURE, force=True)
         return "Fitted a mixture of normal distributions to vectors of the training text, which samples come from."
 
     @cached_property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ Measure = Annotated[str, typer.Option(help="cosine or euclidean.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller samples.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Int8 = Annotated[bool, typer.Option("--int8", help="On a CPU: products in 8 bits, faster and a little less exact.")]
 
 
@@ -46,7 +46,7 @@ def _cost_of_int8(folder: Path) -> str:
     files = run.json("results.json").get("files", {}) if run.finished else {}
     for file, scores in reversed(files.items()):
         for name, rounded in scores.get("int8", {}).items():
-            if isinstance(rounded, dict) and "value" in rounded:
+            if isinstance(rounded, dict) and isinstance(rounded.get("value"), float):
                 return f"In 8 bits: {name} {rounded['value']:.4f} instead of {scores[name]['value']:.4f} on {file}."
     return ""
 
@@ -80,16 +80,19 @@ def say(text: str) -> None:
     print(text, end="", flush=True)
 
 
-def write_text(path: Path, text: str) -> None:
-    """A whole file or none."""
+def write_text(path: Path, text: str, what: str, force: bool) -> None:
+    """A whole file or none; the guard stands here once more, for much may have happened since the work began."""
+    from lexigraph.outputs import free_file
     from lexigraph.run import replacing
 
-    with replacing(path) as temporary:
+    with replacing(free_file(path, what, force=force)) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    from lexigraph.outputs import json_text
+
+    print(json_text(value, indent=2))
 
 
 def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

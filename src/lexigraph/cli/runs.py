@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict, TypeGuard
@@ -13,6 +12,7 @@ import typer
 from lexigraph.cli.options import (
     AsJson,
     Device,
+    Force,
     Quick,
     RunArgument,
     load_model,
@@ -21,7 +21,7 @@ from lexigraph.cli.options import (
     print_table,
     write_text,
 )
-from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from lexigraph.evaluation.intervals import Figure
@@ -37,6 +37,7 @@ class SuiteOptions(TypedDict):
     similarity: Path | None
     quick: bool
     out: Path | None
+    force: bool
 
 
 def info(run: RunArgument, as_json: AsJson = False) -> None:
@@ -51,7 +52,8 @@ def info(run: RunArgument, as_json: AsJson = False) -> None:
     if as_json:
         print_json(facts | {"recipe": opened.recipe().flat()})
         return
-    rows = [(key, str(value)) for key, value in facts.items() if key != "results" and value not in ("", {})]
+    hidden = ("results", "vocabularies", "files")  # of no use to a person
+    rows = [(key, str(value)) for key, value in facts.items() if key not in hidden and value not in ("", {})]
     known = facts.get("results", {}).items()
     rows += [(key, str(value)) for key, value in known if key not in facts and not isinstance(value, dict | list)]
     for split, scores in facts.get("results", {}).get("scores", {}).items():
@@ -73,15 +75,16 @@ def evaluate(
     similarity: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds sts-b and sick.")] = None,
     quick: Quick = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Where a suite goes.")] = None,
+    force: Force = False,
 ) -> None:
-    """Score a model on a file; scores and their signature go to results.json.
+    """Score a model on a file; scores and their signature are added to the run's results.json.
 
     With --suite latent, the whole latent suite instead: tables here, JSON and a page beside the run or at --out.
     """
     if suite not in ("", "latent"):
         raise UsageError(f"There is no suite {suite!r}. Choose: latent.")
     given: SuiteOptions = {"judge": judge, "domain": domain, "edits": edits,
-                           "similarity": similarity, "quick": quick, "out": out}  # fmt: skip
+                           "similarity": similarity, "quick": quick, "out": out, "force": force}  # fmt: skip
     if not suite and (asked := [name for name, value in given.items() if value]):
         raise UsageError(f"--{asked[0]} belongs to a suite: add --suite latent.")
     if suite and int8:
@@ -101,11 +104,12 @@ def evaluate(
 def demo(
     out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("demo"),
     model: Annotated[str, typer.Option(help="A bundled model or a run that draws pictures.")] = "books",
+    force: Force = False,
 ) -> None:
     """See the flagship work: sentences as pictures, blended, added and sampled; writes an HTML page."""
     from lexigraph.views import demonstration
 
-    print(f"\nThe page with pictures: {demonstration.run(out, model)}")
+    print(f"\nThe page with pictures: {demonstration.run(out, model, force)}")
 
 
 def _print_scores(scores: Scores) -> None:
@@ -131,17 +135,17 @@ def _print_scores(scores: Scores) -> None:
 def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None, given: SuiteOptions) -> None:
     """The latent suite of a run: reported on the way, printed, and saved as JSON and as a page."""
     from lexigraph.evaluation.latent import suite, tables
+    from lexigraph.outputs import free_file, json_text
     from lexigraph.run import Run
     from lexigraph.views import report
 
-    model, opened, judge = load_model(run, device), Run.open(run), given["judge"]
+    opened, judge = Run.open(run), given["judge"]
     if given["out"] is None and opened.bundled:
         raise UsageError("A bundled model's folder is not written to: say where the suite goes with --out FILE.json.")
     file = given["out"] or opened.path / "latent.json"
-    if not os.access(file.parent, os.W_OK):
-        raise LexigraphError(
-            f"{file.parent} is no folder that can be written to: say where the suite goes with --out."
-        )
+    for written, kind in ((file, ".json"), (file.with_suffix(".html"), ".html")):
+        free_file(written, "a suite", (kind,), given["force"])
+    model = load_model(run, device)
     results = suite.run(
         model,
         test=suite.test_sentences(data),
@@ -158,8 +162,8 @@ def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None,
     for table in found:
         sections[table.title] = sections.get(table.title, "") + report.table(table.columns, table.rows)
     page = report.page("The latent suite", f"{run}, on {data}.", sections)
-    write_text(file, json.dumps(results, indent=1, ensure_ascii=False))
-    write_text(file.with_suffix(".html"), page)
+    write_text(file, json_text(results, indent=1), "a suite", given["force"])
+    write_text(file.with_suffix(".html"), page, "a suite", given["force"])
     if as_json:
         print_json(results)
         return
@@ -175,7 +179,8 @@ def _metrics(scores: Score) -> Iterator[tuple[str, Figure]]:
 
 
 def _is_figure(value: object) -> TypeGuard[Figure]:
-    return isinstance(value, dict) and "value" in value
+    number = value.get("value") if isinstance(value, dict) else None
+    return isinstance(number, int | float) and math.isfinite(number)  # one that is not was told of
 
 
 def _numbers(baseline: Score | None) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lexigraph.cli.options import Beam, Device, Measure, RunArgument, Texts, load_model, notify, read_texts
+from lexigraph.cli.options import Beam, Device, Force, Measure, RunArgument, Texts, load_model, notify, read_texts
 from lexigraph.errors import LexigraphError, UsageError
 
 if TYPE_CHECKING:
@@ -33,19 +33,22 @@ def encode(
         bool, typer.Option("--unnormalised", help="Keep the vectors' own lengths, for arithmetic.")
     ] = False,
     pooling: Annotated[str | None, typer.Option(help="Of an encoder: mean of its tokens' vectors, or cls.")] = None,
+    force: Force = False,
     device: Device = "auto",
 ) -> None:
     """The vector of each text, as a .npy file of shape (texts, numbers)."""
     import numpy as np
 
+    from lexigraph.outputs import free_file
     from lexigraph.run import replacing
 
-    if out is None or out.suffix != ".npy":
+    if out is None:
         raise UsageError("Say where the vectors go: --out FILE.npy.")
+    free_file(out, "an array", (".npy",), force)
     z = load_model(run, device).encode(
         list(read_texts(texts)), lossless=lossless, unnormalised=unnormalised, pooling=pooling
     )
-    with replacing(out) as temporary, temporary.open("wb") as file:
+    with replacing(free_file(out, "an array", (".npy",), force)) as temporary, temporary.open("wb") as file:
         np.save(file, z)
     print(out)
 
@@ -71,14 +74,20 @@ def pictures(
     out: Annotated[Path | None, typer.Option(help="The folder for 0000.png, 0001.png …")] = None,
     vectors: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Draw these instead of texts.")] = None,
     lossless: Lossless = False,
+    force: Force = False,
     device: Device = "auto",
 ) -> None:
     """Draw each text as a picture that `read` turns back into the text."""
     if out is None:
         raise UsageError("Say where the pictures go: --out FOLDER.")
+    from lexigraph.abilities.pictures import free_pictures
+
+    free_pictures(out, 1, force)
     model = load_model(run, device)
-    z = _vectors(vectors) if vectors else model.encode(list(read_texts(texts)), lossless=lossless)
-    print(*model.save_pictures(z, out), sep="\n")
+    given = _vectors(vectors) if vectors else list(read_texts(texts))
+    free_pictures(out, len(given), force)
+    z = given if vectors else model.encode(given, lossless=lossless)
+    print(*model.save_pictures(z, out, force), sep="\n")
 
 
 def read(
@@ -102,16 +111,20 @@ def blend(
     noise: Noise = None,
     scores: Scores = False,
     strip: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also the pictures, side by side.")] = None,
+    force: Force = False,
     device: Device = "auto",
 ) -> None:
     """Sentences on the way from one to another, or between three."""
+    if strip:
+        from lexigraph.latent.pictures import free_png, save_strip
+
+        free_png(strip, force)
     model = load_model(run, device)
     rows = [[_number(part) for part in weights.split(",")]] if weights else None
     _print(model.blend(*texts, steps=steps, weights=rows, how=how, beam=beam, noise=noise), scores)
     if strip:
-        from lexigraph.latent.pictures import save_strip
-
-        save_strip(strip, model.pictures(model.path_between(*texts, steps=steps, weights=rows, how=how)[0]), scale=2)
+        drawn = model.pictures(model.path_between(*texts, steps=steps, weights=rows, how=how)[0])
+        save_strip(strip, drawn, scale=2, force=force)
         notify(f"The pictures are in {strip}.")
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lexigraph.cli.options import AsJson, Texts, notify, print_json, print_table, read_texts
-from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.cli.options import AsJson, Force, Texts, notify, print_json, print_table, read_texts
+from lexigraph.errors import UsageError
 
 
 def check(
@@ -41,36 +41,42 @@ def tokenize(
     out: Annotated[Path | None, typer.Option(help="Where a new tokenizer.json goes.")] = None,
     ids: Annotated[bool, typer.Option("--ids", help="Print ids instead of pieces.")] = False,
     source: Annotated[bool, typer.Option("--source", help="As a translator reads it, not as it writes it.")] = False,
+    force: Force = False,
 ) -> None:
     """Show how text is cut into tokens; or, with --train KIND --out FILE, train a tokenizer."""
+    from lexigraph.run import Run
     from lexigraph.text.tokenizer import Tokenizer
+    from lexigraph.text.vocabularies import refuse_foreign
 
     two = (model / "source-tokenizer.json").exists()
     if source and not two:
         raise UsageError(f"--source is for a run with a tokenizer for each side, which {model} is not: leave it out.")
     if kind:
-        _train_tokenizer(model, kind, size, out)
+        _train_tokenizer(model, kind, size, out, force)
         return
     if two:
         notify(
             "The tokenizer of the sources." if source else "The tokenizer of the targets; --source: of the sources."
         )
-    tokenizer = Tokenizer.load(model / "source-tokenizer.json" if source else model)
+    file = "source-tokenizer.json" if source else "tokenizer.json"
+    tokenizer = Tokenizer.load(model / file if source else model)
+    if (model / "config.json").exists():
+        refuse_foreign(Run.open(model), file, tokenizer.fingerprint)
     for text in read_texts(texts):
         row = tokenizer.encode(text)
         print(*(row if ids else tokenizer.tokens(row)))
 
 
-def _train_tokenizer(file: Path, kind: str, size: int, out: Path | None) -> None:
+def _train_tokenizer(file: Path, kind: str, size: int, out: Path | None, force: bool) -> None:
+    from lexigraph.outputs import free_file
     from lexigraph.text.corpus import texts_of
     from lexigraph.text.tokenizer import Tokenizer
 
     if out is None:
         raise UsageError("Say where the tokenizer goes: --out FILE.")
-    if out.exists():
-        raise LexigraphError(f"{out} exists already: choose another --out.")
+    free_file(out, "a tokenizer", (".json",), force)
     tokenizer = Tokenizer.train(texts_of(str(file)), kind=kind, size=size)
-    tokenizer.save(out)
+    tokenizer.save(out, force)
     notify(f"{len(tokenizer):,} entries.")
     print(out)
 
@@ -82,21 +88,24 @@ def convert(
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Of word vectors, the format follows from the name.")],
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many words.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file or such a folder; a trained run never.")
+    ] = False,
 ) -> None:
     """Word vectors of a run or a file in another format; a Hugging Face folder as a run, a run as such a folder."""
     from lexigraph.run import bundled, holds_word_vectors
 
-    if target.exists():
-        raise LexigraphError(f"{target} exists already: choose another name.")
     vectors = (source / "meta.json").exists() or holds_word_vectors(source)
     if (source.is_dir() and not vectors) or str(source) in bundled():
         from lexigraph.exchange import folder
 
         if limit:
             raise UsageError("--limit is for word vectors: leave it out.")
-        folder.convert(source, target)
+        folder.convert(source, target, force)
     else:
+        from lexigraph.words import formats
         from lexigraph.words.vectors import WordVectors
 
-        WordVectors.load(source, limit=limit).save(target)
+        formats.free(target, force=force)
+        WordVectors.load(source, limit=limit).save(target, force=force)
     print(target)

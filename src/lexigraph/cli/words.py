@@ -13,6 +13,7 @@ import typer
 
 from lexigraph.cli.options import (
     AsJson,
+    Force,
     Measure,
     Quick,
     Quiet,
@@ -51,6 +52,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after the last whole epoch of a broken training.")
     ] = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Learn word vectors from a text file: `lexigraph words train glove --data my.txt --out my.vec`.
@@ -58,23 +60,26 @@ def train(
     `lexigraph train glove --data my.txt --out runs/glove` leaves a whole run folder instead. `lexigraph recipes`
     lists the recipes, `lexigraph recipes NAME` shows one with its settings.
     """
+    from lexigraph.locks import locked
     from lexigraph.recipe import settings
+    from lexigraph.run import terminable
     from lexigraph.words import recipe as recipes
     from lexigraph.words.vectors import WordVectors
 
     if data is None:
         raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
-    out = _free(out)
+    out = _free(out, force)
     options = {"dim": dim, "window": window, "negative": negative, "min_count": min_count, "epochs": epochs,
                "threads": threads, "seed": seed}  # fmt: skip
     asked = {name: value for name, value in options.items() if value is not None} | settings(change or [])
     kept = out.with_name(f".{out.name}.training")
-    if kept.exists() and not resume:
-        raise LexigraphError(f"A training for {out} was broken off: go on with --resume, or remove {kept}.")
     chosen = vars(recipes.read(recipe, asked).words)
-    known = WordVectors.load(start) if start else None
-    wv = WordVectors.train(data, **chosen, start=known, report=None if quiet else notify, checkpoint=kept)
-    wv.save(out)
+    with terminable(), locked(kept):
+        if kept.exists() and not resume:
+            raise LexigraphError(f"A training for {out} was broken off: go on with --resume, or remove {kept}.")
+        known = WordVectors.load(start) if start else None
+        wv = WordVectors.train(data, **chosen, start=known, report=None if quiet else notify, checkpoint=kept)
+        wv.save(out, force=force)
     print(out)
 
 
@@ -142,9 +147,11 @@ def curve(
     benchmarks: Benchmarks = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="Another setting: epochs=2.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.html", help="A page with the curves.")] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """How good vectors are over a setting, or over the size of the text: `curve glove --over window=2,5,10 …`."""
+    from lexigraph.outputs import free_file
     from lexigraph.recipe import settings
     from lexigraph.text.corpus import find
     from lexigraph.words import evaluation
@@ -152,7 +159,7 @@ def curve(
 
     benchmarks = _test_sets(benchmarks)
     if out:
-        _free(out)
+        free_file(out, "a page", (".html",), force)
     key, _, listed = over.partition("=")
     values = [settings([f"{key}={value}"])[key] for value in listed.split(",") if value]
     if not values:
@@ -166,14 +173,15 @@ def curve(
         (str(row[key]), str(row["words"]), f"{row['similarity']:.4f}", f"{row['analogies']:.4f}") for row in rows
     ]
     if out:
-        _curve_page(out, recipe, rows, cells)
+        write_text(out, _curve_page(recipe, rows, cells), "a page", force)
+        notify(f"The page: {out}")
     if as_json:
         print_json(rows)
     else:
         print_table(tuple(rows[0]), cells)
 
 
-def _curve_page(out: Path, recipe: str, rows: list[dict[str, Any]], cells: list[tuple[str, ...]]) -> None:
+def _curve_page(recipe: str, rows: list[dict[str, Any]], cells: list[tuple[str, ...]]) -> str:
     """The rows as a page: curves, and the table below."""
     from lexigraph.views import report
 
@@ -183,9 +191,7 @@ def _curve_page(out: Path, recipe: str, rows: list[dict[str, Any]], cells: list[
     judged = ("similarity", "analogies")
     curves = {name: [(x, row[name]) for x, row in zip(along, rows, strict=True)] for name in judged}
     drawn = report.curve(curves, key, "Spearman's ρ, share right")
-    page = report.page(f"{recipe} over {key}", "", {"Curves": drawn, "Table": report.table(tuple(rows[0]), cells)})
-    write_text(out, page)
-    notify(f"The page: {out}")
+    return report.page(f"{recipe} over {key}", "", {"Curves": drawn, "Table": report.table(tuple(rows[0]), cells)})
 
 
 def draw(
@@ -195,9 +201,13 @@ def draw(
     method: Annotated[str, typer.Option(help="pca or tsne.")] = "pca",
     pair: PairList = None,
     seed: Annotated[int, typer.Option(help="Of t-SNE.")] = 0,
+    force: Force = False,
 ) -> None:
     """Draw words on a plane; with --pair man:king --pair woman:queen, analogies as arrows with their ranks."""
-    print(_load(vectors).map(words or None, out, method, pairs=_pairs(pair), seed=seed))
+    from lexigraph.outputs import free_file
+
+    free_file(out, "a map", (".png", ".svg", ".html"), force)
+    print(_load(vectors).map(words or None, out, method, pairs=_pairs(pair), seed=seed, force=force))
 
 
 def debias(
@@ -209,11 +219,12 @@ def debias(
     a: Annotated[str, typer.Option("-a", help="as they go with words A")] = "",
     b: Annotated[str, typer.Option("-b", help="rather than with words B.")] = "",
     out: Out = None,
+    force: Force = False,
 ) -> None:
     """Take the direction of pairs (he:she …) out of all other words, and show the association before and after."""
     from lexigraph.words import bias
 
-    out = _free(out)
+    out = _free(out, force)
     before = _load(vectors)
     after = bias.debias(before, _pairs(pair), keep=keep or ())
     groups = [group.split(",") for group in (x, y, a, b) if group]
@@ -223,7 +234,7 @@ def debias(
         X, Y, A, B = groups
         found = [(name, bias.weat(wv, X, Y, A, B)) for name, wv in (("before", before), ("after", after))]
         print_table(("", "effect size d", "p"), [(name, f"{w.effect:.3f}", f"{w.p:.4f}") for name, w in found])
-    after.save(out)
+    after.save(out, force=force)
     notify(f"Saved as {out}.")
 
 
@@ -297,15 +308,13 @@ def _test_sets(benchmarks: Path | None) -> Path:
     return benchmarks
 
 
-def _free(out: Path | None) -> Path:
+def _free(out: Path | None, force: bool) -> Path:
     """Where vectors are to go, if they can."""
+    from lexigraph.words import formats
+
     if out is None:
         raise UsageError("Say where the vectors go: --out FILE.vec, FILE.bin or FOLDER.")
-    if out.exists():
-        raise LexigraphError(f"{out} exists already: choose another --out.")
-    if not out.parent.is_dir():
-        raise LexigraphError(f"There is no folder {out.parent} for {out.name}.")
-    return out
+    return formats.free(out, force=force)[0]
 
 
 def _pairs(given: list[str] | None) -> list[tuple[str, str]]:

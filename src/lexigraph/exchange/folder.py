@@ -25,16 +25,18 @@ from torch import Tensor
 from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.exchange.replaceable import was_exported, was_imported
 from lexigraph.exchange.settings import Config, Exchange, Settings, Tensors
 from lexigraph.nn.network import MaskFiller, Network, build, columns_of
+from lexigraph.outputs import free_folder
 from lexigraph.recipe import Recipe
 from lexigraph.registry import system
 from lexigraph.run import FORMAT, Run, replacing
 from lexigraph.text.readers import Json
 from lexigraph.text.tokenizer import IMPORTED, Tokenizer
-from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.text.vocabularies import FINGERPRINTS, Vocabularies
 from lexigraph.text.vocabulary import Added, Content
-from lexigraph.weights import read_tensors, run_weights, write_tensors
+from lexigraph.weights import read_tensors, refuse_not_finite, run_weights, write_tensors
 
 Value = TypeVar("Value")
 
@@ -81,18 +83,18 @@ ROLES = {  # of our tokens: which of theirs serve, the first that there is
 COMPUTED = ("position_ids", "token_type_ids", "attn.bias", "attention.bias", "masked_bias", "inv_freq")  # no weights
 
 
-def convert(source: str | Path, out: str | Path) -> Path:
+def convert(source: str | Path, out: str | Path, force: bool = False) -> Path:
     """A run becomes a Hugging Face folder, and any other folder is taken for one and becomes a run."""
     is_run = (Path(source) / "recipe.toml").exists() or not Path(source).exists()
-    return export_folder(source, out) if is_run else import_folder(source, out)
+    return export_folder(source, out, force) if is_run else import_folder(source, out, force)
 
 
 # ---- from there ------------------------------------------------------------------------------------------------
 
 
-def import_folder(source: str | Path, out: str | Path) -> Path:
-    """A run folder from a Hugging Face folder."""
-    source, out = Path(source), free(out)
+def import_folder(source: str | Path, out: str | Path, force: bool = False) -> Path:
+    """A run folder from a Hugging Face folder; `force` replaces one that was never trained."""
+    source, out = Path(source), free_folder(out, "an imported run", force, was_imported)
     theirs = _config(source)
     family = _family(theirs.get("model_type"), source)
     exchange, tensors = family.load(), _weights(source)
@@ -101,7 +103,9 @@ def import_folder(source: str | Path, out: str | Path) -> Path:
     tokenizer = _tokenizer(source, theirs)
     kind = system(family.system).module().Config
     config = _config_of(kind, fields, source)
+    vocabularies = Vocabularies({"text": tokenizer})
     facts = {"format": FORMAT, "lexigraph": __version__, "system": family.system, "from": str(source)}
+    facts[FINGERPRINTS] = vocabularies.fingerprints()
     with replacing(out) as temporary:
         temporary.mkdir()
         run = Run(temporary)
@@ -109,7 +113,8 @@ def import_folder(source: str | Path, out: str | Path) -> Path:
         run.write("recipe.toml", _recipe(family.system, config, tokenizer, source).toml())
         recipe = _read_back(run, source)
         weights = _told(lambda: exchange.weights_from(tensors, config), source)
-        _check(weights, build(recipe, Vocabularies({"text": tokenizer})).state_dict(), source)
+        _check(weights, build(recipe, vocabularies).state_dict(), source)
+        refuse_not_finite(weights, source)
         _check_all_taken(tensors, exchange.weights_to(weights, config), source)
         tokenizer.save(temporary / "tokenizer.json")
         _save(weights, temporary / "model.safetensors")
@@ -294,9 +299,9 @@ def _some(names: list[str]) -> str:
 # ---- to there --------------------------------------------------------------------------------------------------
 
 
-def export_folder(run: str | Path, out: str | Path) -> Path:
-    """A Hugging Face folder from a run folder."""
-    opened, out = Run.open(run), free(out)
+def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path:
+    """A Hugging Face folder from a run folder; `force` replaces such a folder."""
+    opened, out = Run.open(run), free_folder(out, "a Hugging Face model", force, was_exported)
     recipe = opened.recipe()
     vocabularies = Vocabularies.load(opened, columns_of(recipe))
     tokenizer, network = vocabularies.tokenizer(), build(recipe, vocabularies)
@@ -305,6 +310,7 @@ def export_folder(run: str | Path, out: str | Path) -> Path:
     if "start" in tokenizer.roles:
         config["decoder_start_token_id"] = tokenizer.roles["start"]
     weights = run_weights(opened)
+    refuse_not_finite(weights, opened.path)
     _check(weights, network.state_dict(), opened.path)
     theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model)
     names = _special_names(tokenizer, network)
@@ -320,7 +326,7 @@ def export_folder(run: str | Path, out: str | Path) -> Path:
         }.items():
             text = json.dumps(content, indent=None if name == TOKENIZER else 2, ensure_ascii=False)
             (temporary / name).write_text(text + "\n", encoding="utf-8")
-        _save(theirs, temporary / WEIGHTS)
+        _save(theirs, temporary / WEIGHTS, {"format": "pt"})
     return out
 
 
@@ -371,16 +377,6 @@ def _announced(name: str, i: int) -> Added:
 # ---- both ------------------------------------------------------------------------------------------------------
 
 
-def free(out: str | Path) -> Path:
-    """Where a folder is to go, if it can: nothing is ever overwritten."""
-    path = Path(out)
-    if path.exists():
-        raise LexigraphError(f"{path} exists already: choose another name.")
-    if not path.parent.is_dir():
-        raise LexigraphError(f"There is no folder {path.parent} for {path.name}.")
-    return path
-
-
-def _save(tensors: Tensors, path: Path) -> None:
+def _save(tensors: Tensors, path: Path, metadata: dict[str, str] | None = None) -> None:
     whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-    write_tensors(whole, path, {"format": "pt"})
+    write_tensors(whole, path, metadata)

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import free_file
 from lexigraph.run import replacing
 
 FLOOR = 1e-4  # this share of the mean variance is added to every variance: few points span few directions
@@ -128,11 +129,14 @@ class Mixture:
             joint[:, k] = -0.5 * (np.square(scaled).sum(axis=0) + len(mean) * np.log(2 * np.pi)) - scale
         return joint + np.log(self.weights)
 
-    def save(self, path: str | Path, half: bool = False) -> None:
-        """Write a safetensors file; `half` keeps means and deviations in 16 bits, a quarter of the size."""
+    def save(self, path: str | Path, half: bool = False, force: bool = False) -> None:
+        """Write a safetensors file; `half` keeps means and deviations in 16 bits, a quarter of the size.
+
+        force: replace what is there.
+        """
         from safetensors.numpy import save
 
-        path, kind = Path(path), np.float16 if half else np.float64
+        path, kind = free_file(path, "a mixture", force=force), np.float16 if half else np.float64
         with np.errstate(over="ignore"):
             tensors = {"means": self.means.astype(kind), "choleskys": self.choleskys.astype(kind)}
         tensors["weights"] = self.weights

@@ -20,6 +20,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import free_file
 from lexigraph.run import replacing
 
 FORMAT = "1"  # raise it when an old picture would be misread
@@ -51,9 +52,9 @@ def to_float(pixels: UInt8[np.ndarray, "*shape"]) -> Float32[np.ndarray, "*shape
 
 
 def save_picture(
-    path: str | Path, pixels: UInt8[np.ndarray, "side side 3"], fingerprint: str, text: str = ""
+    path: str | Path, pixels: UInt8[np.ndarray, "side side 3"], fingerprint: str, text: str = "", force: bool = False
 ) -> None:
-    """Write a PNG that `load_picture` reads back exactly; `text` is a caption for people."""
+    """Write a PNG that `load_picture` reads back exactly; `text` is a caption for people, `force` replaces a file."""
     if not fingerprint:
         raise LexigraphError(f"{path} was not written: a picture needs the fingerprint of the model that drew it.")
     notes = PngInfo()
@@ -64,7 +65,7 @@ def save_picture(
             notes.add_itxt("lexigraph:text", text)
         except UnicodeEncodeError:
             raise LexigraphError(f"{path} was not written: its caption is not valid Unicode text.") from None
-    _write(path, _encode(pixels, "PNG", pnginfo=notes))
+    _write(path, _encode(pixels, "PNG", pnginfo=notes), force)
 
 
 def load_picture(path: str | Path, fingerprint: str, side: int) -> UInt8[np.ndarray, "side side 3"]:
@@ -106,14 +107,19 @@ def load_picture(path: str | Path, fingerprint: str, side: int) -> UInt8[np.ndar
     return pixels
 
 
+def free_png(path: str | Path, force: bool = False) -> Path:
+    """The path of a picture that may be written."""
+    return free_file(path, "a picture", (".png",), force)
+
+
 def _encode(pixels: np.ndarray, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format=kind, **options)
     return buffer.getvalue()
 
 
-def _write(path: str | Path, content: bytes) -> None:
-    with replacing(Path(path)) as temporary:
+def _write(path: str | Path, content: bytes, force: bool) -> None:
+    with replacing(free_png(path, force)) as temporary:
         temporary.write_bytes(content)
 
 
@@ -146,9 +152,10 @@ def save_strip(
     columns: int | None = None,
     gap: int = 2,
     scale: int = 1,
+    force: bool = False,
 ) -> None:
-    """Write a strip as a PNG, for looking at: no model reads it back."""
-    _write(path, _encode(strip(pictures, columns, gap, scale), "PNG"))
+    """Write a strip as a PNG, for looking at: no model reads it back; `force` replaces a file."""
+    _write(path, _encode(strip(pictures, columns, gap, scale), "PNG"), force)
 
 
 def as_data_uri(pixels: UInt8[np.ndarray, "height width 3"], scale: int = 1) -> str:

@@ -261,8 +261,18 @@ def _load(file: Path, columns: Columns) -> Table:
             RawText.load(path),
             own["lost"],
         )
+        _refuse_misfit(path, found[name])
     numbers = np.load(documents, allow_pickle=False) if documents.exists() else None
     return Table(facts["examples"], found, numbers)
+
+
+def _refuse_misfit(path: Path, stored: Stored) -> None:
+    """Refuse offsets that do not end where their values do: older tables have no checksums that would tell."""
+    ends = [("offsets", stored.offsets, len(stored.values) if stored.inner is None else len(stored.inner) - 1)]
+    ends += [("inner", stored.inner, len(stored.values))]
+    for suffix, bounds, end in ends:
+        if bounds is not None and (not len(bounds) or bounds[-1] + stored.bounded != end):
+            raise LexigraphError(f"{beside(path, suffix)} is damaged: it does not fit the values beside it.")
 
 
 def _mapped(path: Path, dtype: str, shape: tuple[int, ...] = ()) -> np.ndarray:

@@ -33,6 +33,7 @@ import tokenizers as hf
 from jaxtyping import Int64, UInt32
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import free_file
 from lexigraph.run import replacing
 from lexigraph.text import unigram, vocabulary
 from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL, Content, Known
@@ -322,9 +323,12 @@ class Tokenizer:
         canonical = json.dumps(self._content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
-    def save(self, path: str | os.PathLike) -> Path:
-        """Write one file that `Tokenizer.load` and `tokenizers.Tokenizer.from_file` read; all of it or nothing."""
-        target = _file_at(path)
+    def save(self, path: str | os.PathLike, force: bool = False) -> Path:
+        """Write one file that `Tokenizer.load` and `tokenizers.Tokenizer.from_file` read; all of it or nothing.
+
+        path: a .json file, or a folder for its tokenizer.json; `force` replaces what is there.
+        """
+        target = free_file(_file_at(path), "a tokenizer", (".json",), force)
         with replacing(target) as temporary:
             text = json.dumps(self._content, ensure_ascii=False, separators=(",", ":"))
             temporary.write_text(text, encoding="utf-8")

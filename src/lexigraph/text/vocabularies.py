@@ -163,6 +163,7 @@ class Numbers:
 
 
 Vocabulary = Tokens | Labels | Numbers
+FINGERPRINTS = "vocabularies"  # the key of a run's config.json
 KINDS = {"tokens": "tokenizer", "tags": "labels", "class": "labels"}  # kind of column → of vocabulary, else numbers
 
 
@@ -226,9 +227,13 @@ class Vocabularies(Mapping[str, Vocabulary]):
             else:
                 self.tokenizer(name).save(path)
 
+    def fingerprints(self) -> dict[str, str]:
+        """What names each, by its file."""
+        return {file_of(name, _suffix(each)): _fingerprint(each) for name, each in self.items()}
+
     @classmethod
     def load(cls, run: Run, columns: Columns) -> Vocabularies:
-        """Those of a run's columns."""
+        """Those of a run's columns; one that is not the run's own is refused."""
         from lexigraph.text.tokenizer import Tokenizer
 
         found: dict[str, Vocabulary] = {}
@@ -239,15 +244,34 @@ class Vocabularies(Mapping[str, Vocabulary]):
                 found[name] = found.get(name) or Tokenizer.load(path)
             elif column.kind != "raw":
                 found[name] = _read(path, Labels if kind == "labels" else Numbers)
+        for file, fingerprint in cls(found).fingerprints().items():
+            refuse_foreign(run, file, fingerprint)
         for vocabulary in found.values():
             if isinstance(vocabulary, Tokenizer):
                 vocabulary.roles = vocabulary.roles | run.roles()  # its file stays as it is
         return cls(found)
 
 
+def refuse_foreign(run: Run, file: str, fingerprint: str) -> None:
+    """Refuse a vocabulary that the run was not made with; older runs do not tell."""
+    own = run.config().get(FINGERPRINTS, {}).get(file, fingerprint)
+    if own != fingerprint:
+        raise LexigraphError(
+            f"{run.path / file} is not this run's own: its fingerprint is {fingerprint}, and the run was made with "
+            f"{own}. Put the right file back."
+        )
+
+
 def file_of(name: str, kind: str) -> str:
     """The file of a vocabulary in a run folder."""
     return f"{kind}.json" if name == TEXT and kind == "tokenizer" else f"{name}-{kind}.json"
+
+
+def _fingerprint(vocabulary: Vocabulary) -> str:
+    from lexigraph.text.tokenizer import Tokenizer
+
+    assert isinstance(vocabulary, Labels | Numbers | Tokenizer)
+    return vocabulary.fingerprint
 
 
 def _suffix(vocabulary: Vocabulary) -> str:

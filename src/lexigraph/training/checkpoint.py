@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from lexigraph.checksums import checksums, of_arrays, refuse_changed
 from lexigraph.errors import LexigraphError
 from lexigraph.objectives.terms import Carry
 from lexigraph.run import remove, replacing
@@ -87,7 +88,8 @@ def save(
             write_tensors(moments, temporary / "optimizer.safetensors")
             write_tensors(random, temporary / "random.safetensors")
             write_tensors(carry, temporary / "carry.safetensors")
-            (temporary / "state.json").write_text(json.dumps({"world": world.size, **asdict(progress)}))
+            state = {"world": world.size, **asdict(progress), "files": checksums(temporary.iterdir())}
+            (temporary / "state.json").write_text(json.dumps(state | {"checksum": _checksum(state)}))
         _remove_all_but(folder, progress.step)
     world.barrier()
 
@@ -102,11 +104,9 @@ def restore(
     path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, micro_batches: int, world: World
 ) -> tuple[Progress, list[Carry | None]]:
     """Put everything back as it was at the checkpoint."""
-    try:
-        state = json.loads((path / "state.json").read_text())
-    except (OSError, json.JSONDecodeError) as error:
-        raise LexigraphError(f"The checkpoint {path} is damaged: {error}.") from None
-    processes = state.pop("world")
+    processes, files, progress = _state(path / "state.json")
+    for name, written in files.items() if world.first else ():
+        refuse_changed(path / name, written)
     if processes != world.size:
         raise LexigraphError(
             f"{path} was written by {processes} processes and can only be resumed by as many, not by {world.size}."
@@ -134,7 +134,25 @@ def restore(
         if int(rank) == world.rank:
             carry = carries[int(micro)] or {}
             carries[int(micro)] = carry | {name: value.to(world.device)}
-    return Progress(**state), carries
+    return progress, carries
+
+
+def _state(path: Path) -> tuple[int, dict[str, tuple[int, int]], Progress]:
+    """How many processes wrote a checkpoint, the checksums of its files (older ones have none), and its progress."""
+    try:
+        state = json.loads(path.read_text())
+        if (written := state.pop("checksum", None)) and written != _checksum(state):
+            raise ValueError("it is not what was written")
+        files = {str(name): (int(length), int(found)) for name, (length, found) in state.pop("files", {}).items()}
+        return int(state.pop("world")), files, Progress(**state)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LexigraphError(
+            f"The checkpoint {path} is damaged: {error}. Without {path.parent}, training begins at step 1 again."
+        ) from None
+
+
+def _checksum(state: dict[str, object]) -> str:
+    return of_arrays([(json.dumps(state, sort_keys=True), b"")])
 
 
 def laid_out_like(value: Tensor, parameter: Tensor) -> Tensor:

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from lexigraph.errors import LexigraphError
+from lexigraph.outputs import json_text
 from lexigraph.run import replacing
 
 
@@ -82,15 +84,20 @@ class Log:
                 temporary.write_text("".join(kept))
 
     def write(self, kind: str, step: int, facts: dict[str, float]) -> None:
-        with self.path.open("a") as file:
-            file.write(json.dumps({"kind": kind, "step": step} | facts) + "\n")
-        if self.wanted and self.writer is None:
-            from torch.utils.tensorboard import SummaryWriter
+        try:
+            with self.path.open("a") as file:
+                file.write(json_text({"kind": kind, "step": step} | facts) + "\n")
+            if self.wanted and self.writer is None:
+                from torch.utils.tensorboard import SummaryWriter
 
-            self.writer = SummaryWriter(str(self.folder / "tensorboard"), purge_step=self.step)
-        if self.writer is not None:
-            for name, value in facts.items():
-                self.writer.add_scalar(f"{kind}/{name}", value, step)
+                self.writer = SummaryWriter(str(self.folder / "tensorboard"), purge_step=self.step)
+            if self.writer is not None:
+                for name, value in facts.items():
+                    self.writer.add_scalar(f"{kind}/{name}", value, step)
+        except OSError as error:
+            raise LexigraphError(
+                f"{self.path} could not be written: {error}. The last checkpoint is kept: --resume goes on from it."
+            ) from None
 
     def close(self) -> None:
         if self.writer is not None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError
 from lexigraph.latent.pictures import as_data_uri
-from lexigraph.run import Run, remove, replacing
+from lexigraph.outputs import free_file
+from lexigraph.run import Run, replacing, with_parents
 from lexigraph.views import report
 
 if TYPE_CHECKING:
@@ -34,12 +35,16 @@ SUMS = (
 )
 
 
-def run(out: Path, model: str | Path = MODEL) -> Path:
-    """Reconstruct, blend, add and sample; print what comes out and write it to a page, whose path is returned."""
-    page = out / "report.html"
+def run(out: Path, model: str | Path = MODEL, force: bool = False) -> Path:
+    """Reconstruct, blend, add and sample; print what comes out and write it to a page, whose path is returned.
+
+    force: replace the page that is there.
+    """
+    if out.exists() and not out.is_dir():
+        raise LexigraphError(f"{out} is a file: name a folder for the page.")
+    page = free_file(out / "report.html", "a page", (".html",), force) if out.is_dir() else out / "report.html"
     if out.exists() and any(out.iterdir()) and not page.exists():
         raise LexigraphError(f"{out} is not empty and holds no demo: choose another --out.")
-    out.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     loaded = TextModel.load(model, "cpu")
     scores = Run.open(model).json("results.json")["scores"]
@@ -59,8 +64,7 @@ def run(out: Path, model: str | Path = MODEL) -> Path:
         f"{loaded.network.side} × {loaded.network.side} dots, and the picture the sentence again. All "
         f"of this took {seconds:.0f} seconds on this computer."
     )
-    remove(page)
-    with replacing(page) as temporary:
+    with with_parents(page), replacing(page) as temporary:
         temporary.write_text(report.page("Sentences as pictures", lead, sections, footer), encoding="utf-8")
     return page
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lexigraph.checksums import of_arrays
 from lexigraph.errors import LexigraphError
 from lexigraph.run import remove, replacing
 
@@ -47,6 +48,8 @@ class Checkpoint:
                     )
                 for name, table in tables.items():
                     table[...] = kept.get_tensor(name)
+                if facts.get("crc32", checksum := _checksum(tables)) != checksum:
+                    raise ValueError("its tables are not those that were written")
                 return [float(loss) for loss in json.loads(facts["losses"])]
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise LexigraphError(f"{self.path} is damaged: {error}. Remove it to begin anew.") from None
@@ -56,16 +59,27 @@ class Checkpoint:
         self.report(losses)
         if self.path is None:
             return
+        from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
-        facts = {"about": self.about, "losses": json.dumps(losses)}
+        facts = {"about": self.about, "losses": json.dumps(losses), "crc32": _checksum(tables)}
         with replacing(self.path) as temporary:
-            save_file({name: np.ascontiguousarray(table) for name, table in tables.items()}, temporary, facts)
+            try:
+                save_file({name: np.ascontiguousarray(table) for name, table in tables.items()}, temporary, facts)
+            except SafetensorError as error:  # the disk's own errors arrive in this wrapping
+                raise OSError(str(error)) from None
 
     def remove(self) -> None:
         """The training is complete."""
         if self.path is not None:
             remove(self.path)
+
+
+def _checksum(tables: Mapping[str, np.ndarray]) -> str:
+    return of_arrays(
+        (f"{name} {table.dtype} {table.shape}", np.ascontiguousarray(table).reshape(-1).view(np.uint8))
+        for name, table in sorted(tables.items())
+    )
 
 
 NO_CHECKPOINT = Checkpoint(None, {})

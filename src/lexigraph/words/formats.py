@@ -39,6 +39,7 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import free_file, free_folder
 from lexigraph.registry import nearest
 from lexigraph.run import Run, holds_word_vectors, replacing
 from lexigraph.text.source import COMPRESSED, Source, opened
@@ -93,13 +94,21 @@ def load(path: str | Path, format: str | None = None, limit: int | None = None) 
     return Table(words, vectors, counts, subwords)
 
 
-def save(table: Table, path: str | Path, format: str | None = None) -> None:
-    """Write word vectors; what was at `path` stays until all is written."""
+def free(path: str | Path, format: str | None = None, force: bool = False) -> tuple[Path, str]:
+    """Where word vectors may be written, and in which format."""
     path = Path(path)
     kind = format or SUFFIXES.get(path.suffix.lower())
     if kind not in WRITERS:
         wrong = f"Nothing is written as {format!r}" if format else f"The suffix of {path} tells no format to write"
         raise UsageError(f"{wrong}. Use .vec, .txt, .bin, no suffix, or format: {', '.join(WRITERS)}.")
+    if kind == "lexigraph":
+        return free_folder(path, "word vectors", force, alike=lambda folder: bool(_meta(folder))), kind
+    return free_file(path, "word vectors", force=force), kind
+
+
+def save(table: Table, path: str | Path, format: str | None = None, force: bool = False) -> None:
+    """Write word vectors; `force` replaces what is there, which stays until all is written."""
+    path, kind = free(path, format, force)
     breaks = re.compile("[\n\0\ud800-\udfff]" if kind == "lexigraph" else "^\ufeff|[ \n\0\ud800-\udfff]")
     broken = next((word for word in table.words if breaks.search(word)), None)
     if broken is not None:
@@ -111,10 +120,6 @@ def save(table: Table, path: str | Path, format: str | None = None) -> None:
         _check_finite(table.words, table.vectors)
     except ValueError as error:
         raise LexigraphError(f"{path} was not written: {error}.") from None
-    if path.is_dir() and kind != "lexigraph":
-        raise LexigraphError(f"{path} is a folder. Name a file to write.")
-    if path.is_dir() and any(path.iterdir()):
-        _meta(path)  # a folder with other things in it is never replaced
     WRITERS[kind](table, path)
 
 
@@ -305,6 +310,7 @@ def _read_folder(path: Path, limit: int | None) -> Table:
     subwords = None
     if size := meta["subwords"]:
         subwords = Subwords(_array(path / "ngrams.npy", np.float32, size["buckets"]), **size)
+    _check_finite(words[: len(vectors)], vectors)
     return Table(words[:limit], vectors, counts, subwords)
 
 

@@ -30,6 +30,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import free_file
 from lexigraph.run import replacing
 
 INK, ACCENT, SOFT, FAINT, PAPER = "#1f2933", "#0b7285", "#52606d", "#ced4da", "#fdfdfb"
@@ -136,6 +137,7 @@ def draw(
     highlight: Groups | None = None,
     every: tuple[Sequence[str], Float[np.ndarray, "all dim"]] | None = None,
     nearest: Nearest | None = None,
+    force: bool = False,
 ) -> Path:
     """Write a map and return its path; the suffix of `out` tells the kind.
 
@@ -145,14 +147,8 @@ def draw(
         nearest: gives for a list of words and k the nearest words with their scores, as WordVectors.nearest does;
             without it a page lists none.
     """
-    path, groups = Path(out), highlight or {}
+    path, groups = free_file(out, "a map", (".png", ".svg", ".html"), force), highlight or {}
     suffix = path.suffix.lower()
-    if suffix not in (".png", ".svg", ".html"):
-        raise UsageError(f"A map is a .png or .svg picture or a .html page, not {path.name!r}.")
-    if not path.parent.is_dir():
-        raise LexigraphError(f"There is no folder {path.parent} for {path.name}.")
-    if path.is_dir():
-        raise LexigraphError(f"{path} is a folder: choose another name for the map.")
     for pair in pairs:
         if len(pair) != 2 or pair[0] == pair[1]:
             raise UsageError(f"A pair is two different words, as ('man', 'king'), not {pair!r}.")

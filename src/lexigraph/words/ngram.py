@@ -33,6 +33,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import free_file
 from lexigraph.run import replacing
 from lexigraph.words import arpa
 from lexigraph.words.ngram_tables import BLOCK, END, NEVER, SPECIAL, START, UNK, Table, find
@@ -189,13 +190,13 @@ class NgramModel:
 
     # ---- files ----
 
-    def save(self, path: str | Path) -> None:
-        """Write everything to one safetensors file."""
+    def save(self, path: str | Path, force: bool = False) -> None:
+        """Write everything to one safetensors file; `force` replaces what is there."""
         from safetensors.numpy import save
 
         tensors = {f"{name}.{k}": part for k, t in enumerate(self.tables, 1) for name, part in t._asdict().items()}
         tensors["words"] = np.frombuffer(json.dumps(self.words).encode(), np.uint8)
-        with replacing(Path(path)) as temporary:
+        with replacing(free_file(path, "an n-gram model", force=force)) as temporary:
             temporary.write_bytes(save(tensors))
 
     @classmethod
@@ -216,9 +217,9 @@ class NgramModel:
         except (SafetensorError, OSError, ValueError, KeyError) as error:
             raise LexigraphError(f"{path} is damaged or no n-gram model: {error}.") from None
 
-    def save_arpa(self, path: str | Path) -> None:
-        """Write the text format that other language-model tools read."""
-        with replacing(Path(path)) as temporary:
+    def save_arpa(self, path: str | Path, force: bool = False) -> None:
+        """Write the text format that other language-model tools read; `force` replaces what is there."""
+        with replacing(free_file(path, "an n-gram model", force=force)) as temporary:
             arpa.write(temporary, self.words, self.tables)
 
     @classmethod

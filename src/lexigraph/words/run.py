@@ -16,9 +16,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import numba
@@ -27,8 +28,10 @@ import numpy as np
 from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
+from lexigraph.locks import locked
+from lexigraph.outputs import json_text
 from lexigraph.registry import WORD_SYSTEMS
-from lexigraph.run import FORMAT, Run, creating, folder_for, refuse_occupied, remove, with_parents
+from lexigraph.run import FORMAT, Run, creating, folder_for, remove, with_parents
 from lexigraph.words import formats, training
 from lexigraph.words.checkpoint import Checkpoint
 from lexigraph.words.corpus import Corpus
@@ -69,23 +72,25 @@ def train(
         if run.finished:
             _say_if(report, f"{folder} is finished: there is nothing to resume.")
             return WordVectors.load(folder)
-        if (folder / START).exists():
-            known = formats.load(folder / START)
-        with training.reading(asked.data, asked.words, report) as corpus:
-            return _fit(run, asked, corpus, known, report, begin)
-    refuse_occupied(folder)
-    with training.reading(asked.data, asked.words, report) as corpus:
-        was_there = folder.exists()
-        with with_parents(folder):
-            _prepare(folder, asked, known, start)
-            try:
-                return _fit(Run(folder), asked, corpus, known, report, begin)
-            except LexigraphError:  # a setting that makes no sense for this text
-                if not _checkpoint(folder).exists():
-                    remove(folder)
-                    if was_there:
-                        folder.mkdir()
-                raise
+        with locked(folder):
+            if (folder / START).exists():
+                known = formats.load(folder / START)
+            with training.reading(asked.data, asked.words, report) as corpus:
+                return _fit(run, asked, corpus, known, report, begin)
+    was_there = folder.exists()
+    with with_parents(folder), ExitStack() as kept:
+        with creating(folder) as temporary:
+            corpus = kept.enter_context(training.reading(asked.data, asked.words, report))
+            _prepare(temporary, asked, known, start)
+        kept.enter_context(locked(folder))
+        try:
+            return _fit(Run(folder), asked, corpus, known, report, begin)
+        except LexigraphError:  # a setting that makes no sense for this text
+            if not _checkpoint(folder).exists():
+                remove(folder)
+                if was_there:
+                    folder.mkdir()
+            raise
 
 
 def load(folder: str | Path, device: str = "auto", int8: bool = False) -> WordVectors:
@@ -108,14 +113,13 @@ def _asked(recipe: str | Path, changes: Mapping[str, Any], known: formats.Table 
 
 
 def _prepare(folder: Path, recipe: WordRecipe, known: formats.Table | None, start: str | Path | None) -> None:
-    """The run folder before its first epoch; it appears only when it is complete."""
-    with creating(folder) as temporary:
-        run = Run(temporary)
-        if known is not None:
-            formats.save(known, temporary / START)
-        run.write("recipe.toml", recipe.toml())
-        config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": str(start or "")}
-        run.write("config.json", config | {"abilities": list(WORD_SYSTEMS[recipe.system].abilities)})
+    """What the run folder holds before its first epoch."""
+    run = Run(folder)
+    if known is not None:
+        formats.save(known, folder / START)
+    run.write("recipe.toml", recipe.toml())
+    config = {"format": FORMAT, "lexigraph": __version__, "system": recipe.system, "from": str(start or "")}
+    run.write("config.json", config | {"abilities": list(WORD_SYSTEMS[recipe.system].abilities)})
 
 
 def _fit(
@@ -135,7 +139,7 @@ def _fit(
     run.checkpoints.mkdir(exist_ok=True)
     with _stopping(run):
         table, losses = training.learn(corpus, settings, report, checkpoint, known)
-        formats.save(table, run.path / formats.VECTORS)
+        formats.save(table, run.path / formats.VECTORS, force=True)
         results = {"system": recipe.system, "method": settings.method, "seed": settings.seed}
         results |= {"words": len(table.words), "dim": settings.dim, "tokens": corpus.tokens}
         results |= {"epochs": len(losses), "losses": losses}
@@ -195,7 +199,7 @@ class _Log:
         facts = {"kind": "train", "epoch": len(losses), "loss": losses[-1]}
         facts |= {"tokens_per_second": self.tokens / spent, "seconds": before + self.reading + spent}
         self.reading = 0.0  # counted
-        self.run.write("log.jsonl", "".join(f"{line}\n" for line in (*kept, json.dumps(facts))))
+        self.run.write("log.jsonl", "".join(f"{line}\n" for line in (*kept, json_text(facts))))
 
     def seconds(self) -> float:
         """How long the run has taken, over all its lives."""
@@ -206,7 +210,7 @@ class _Log:
 
 @contextmanager
 def _stopping(run: Run) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end a training in good order: what it made on the disk goes, the last whole epoch stays."""
+    """Ctrl-C, SIGTERM and a full disk end a training in good order: what it made goes, the last whole epoch stays."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -218,6 +222,10 @@ def _stopping(run: Run) -> Iterator[None]:
     except KeyboardInterrupt:
         done = "its whole epochs are saved" if _checkpoint(run.path).exists() else "no epoch was whole"
         raise Interrupted(f"Stopped; {done}. Go on with: lexigraph train --out {run.path} --resume") from None
+    except OSError as error:
+        raise LexigraphError(
+            f"{run.path} could not be trained: {error}. Whole epochs are kept. Is {gettempdir()} full, too?"
+        ) from None
     finally:
         if here:
             signal.signal(signal.SIGTERM, before)

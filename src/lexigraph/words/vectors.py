@@ -112,9 +112,12 @@ class WordVectors:
         """Read vectors from a run, or from a file or folder of any format that `lexigraph.words.formats` knows."""
         return cls(*formats.load(path, format, limit))
 
-    def save(self, path: str | Path, format: str | None = None) -> None:
-        """Write .vec or .txt (word2vec text), .bin (word2vec binary), or, without a suffix, a Lexigraph folder."""
-        formats.save(self.table, path, format)
+    def save(self, path: str | Path, format: str | None = None, force: bool = False) -> None:
+        """Write .vec or .txt (word2vec text), .bin (word2vec binary), or, without a suffix, a Lexigraph folder.
+
+        force: replace what is there.
+        """
+        formats.save(self.table, path, format, force)
 
     @property
     def table(self) -> formats.Table:
@@ -251,6 +254,7 @@ class WordVectors:
         pairs: Sequence[tuple[str, str]] | None = None,
         seed: int = 0,
         highlight: Mapping[str, Sequence[str]] | None = None,
+        force: bool = False,
     ) -> Path:
         """Draw words as points of a plane and return the path of the picture (.png, .svg) or page (.html).
 
@@ -259,6 +263,7 @@ class WordVectors:
             method: pca or tsne; seed: for tsne.
             pairs: drawn as arrows on their own principal components, with the ranks of their analogies.
             highlight: what the legend says → words in that colour.
+            force: replace what is there.
         """
         from lexigraph.words import maps
 
@@ -278,6 +283,7 @@ class WordVectors:
             highlight=highlight,
             every=every,
             nearest=self.nearest,
+            force=force,
         )
 
     def _vector(self, query: Query) -> np.ndarray:
