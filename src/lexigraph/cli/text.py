@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from lexigraph.cli.options import AsJson, Texts, notify, print_json, print_table, read_texts
+from lexigraph.cli.options import (
+    AsJson,
+    FromFile,
+    Printer,
+    Texts,
+    answers,
+    notify,
+    print_json,
+    print_table,
+    read_texts,
+)
 from lexigraph.errors import LexigraphError, UsageError
 
 
@@ -36,10 +46,12 @@ def tokenize(
         Path, typer.Argument(metavar="RUN|FILE", help="A run, or a text file to train on with --train.")
     ],
     texts: Texts = None,
+    file: FromFile = None,
     kind: Annotated[str | None, typer.Option("--train", help="Train this kind: char, word, bpe, wordpiece …")] = None,
-    size: Annotated[int, typer.Option(help="Entries of a new vocabulary.")] = 8000,
+    size: Annotated[int, typer.Option(min=1, help="Entries of a new vocabulary.")] = 8000,
     out: Annotated[Path | None, typer.Option(help="Where a new tokenizer.json goes.")] = None,
     ids: Annotated[bool, typer.Option("--ids", help="Print ids instead of pieces.")] = False,
+    as_json: AsJson = False,
     source: Annotated[bool, typer.Option("--source", help="As a translator reads it, not as it writes it.")] = False,
 ) -> None:
     """Show how text is cut into tokens; or, with --train KIND --out FILE, train a tokenizer."""
@@ -56,9 +68,11 @@ def tokenize(
             "The tokenizer of the sources." if source else "The tokenizer of the targets; --source: of the sources."
         )
     tokenizer = Tokenizer.load(model / "source-tokenizer.json" if source else model)
-    for text in read_texts(texts):
-        row = tokenizer.encode(text)
-        print(*(row if ids else tokenizer.tokens(row)))
+    with Printer(as_json) as show:
+        for text, row in answers(tokenizer.encode_batch, read_texts(texts, file)):
+            pieces = tokenizer.tokens(row.tolist())
+            shown = map(str, row.tolist() if ids else pieces)
+            show(" ".join(shown), {"text": text, "ids": row.tolist(), "tokens": pieces})
 
 
 def _train_tokenizer(file: Path, kind: str, size: int, out: Path | None) -> None:
