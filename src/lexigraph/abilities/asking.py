@@ -82,9 +82,14 @@ def one_or_many(method: Callable[..., Any]) -> OneOrMany[..., Any, Any]:
     return cast("OneOrMany[..., Any, Any]", ability)
 
 
-def many(given: object, kinds: tuple[type, ...] = (str,), named: str = "text") -> tuple[list[Any], bool]:
-    """What was given as a list, and whether it was one; anything but such things is refused with a sentence."""
-    if isinstance(given, kinds):
+def many(
+    given: object, kinds: tuple[type, ...] = (str,), named: str = "text", alone: tuple[type, ...] | None = None
+) -> tuple[list[Any], bool]:
+    """What was given as a list, and whether it was one; anything but such things is refused with a sentence.
+
+    alone: the kinds of a thing that may come by itself, if not all of them.
+    """
+    if isinstance(given, kinds if alone is None else alone):
         _check_unicode(given, 1, 1)
         return [given], True
     if isinstance(given, bytes | bytearray | Mapping | Set) or not isinstance(given, Iterable):

@@ -136,7 +136,7 @@ class SentenceSpace(Vectors):
         if len(texts) < 2 and isinstance(next(iter(texts), ""), str):
             raise UsageError("Blending takes at least two texts.")
         if not any(isinstance(each, str) for each in texts):
-            rows = [many(each)[0] for each in many(texts, (list, tuple), "list of texts")[0]]
+            rows = [many(each)[0] for each in many(texts, (list, tuple), "list of texts", alone=())[0]]
             return [self._blend(row, steps, weights, how, beam, noise) for row in rows]
         return self._blend(many(texts)[0], steps, weights, how, beam, noise)
 

@@ -40,7 +40,7 @@ class Tagger(TextModel):
         >>> [str(word) for word in model.tag(["She sings ."])[0]]        # doctest: +SKIP
         ['She/PRON', 'sings/VERB', './PUNCT']
         """
-        given, one = many(texts, (str,)) if isinstance(texts, str) else many(texts, (str, list, tuple))
+        given, one = many(texts, (str, list, tuple), alone=(str,))
         rows = [text.split() if isinstance(text, str) else many(text, named="word")[0] for text in given]
         if empty := [number for number, row in enumerate(rows, 1) if not row]:
             raise TextError(empty[0], len(rows), "has no words to tag.")

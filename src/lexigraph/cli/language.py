@@ -106,7 +106,8 @@ def score(
     """Natural-log probability of each text, its end included; of a translator: source, tab, target."""
     model = load_model(run, device, int8)
     with Printer(as_json) as show:
-        for text, value in answers(partial(model.score_lines, ended=not prefix), read_texts(texts, file)):
+        lines = read_texts(texts, file, tabs="translate" in model.abilities)
+        for text, value in answers(partial(model.score_lines, ended=not prefix), lines):
             show(f"{value:.4f}\t{text}", {"text": text, "score": value})
 
 

@@ -16,6 +16,7 @@ from lexigraph.errors import LexigraphError, UsageError
 if TYPE_CHECKING:
     from lexigraph.abilities.textmodel import TextModel
 
+MOST_CHARS = 1_000_000  # of a line with tabs
 Answer = TypeVar("Answer")
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
@@ -57,8 +58,11 @@ def _cost_of_int8(folder: Path) -> str:
     return ""
 
 
-def read_texts(texts: list[str] | None, file: str | None = None) -> Iterator[str]:
-    """Texts from the arguments, a file, or standard input, one a line; at least one."""
+def read_texts(texts: list[str] | None, file: str | None = None, *, tabs: bool = False) -> Iterator[str]:
+    """Texts from the arguments, a file, or standard input, one a line; at least one.
+
+    tabs: what stands on a line is one, though tabs divide it, even in a .tsv file.
+    """
     if texts and file:
         raise UsageError("Texts come as arguments or from --file, not both: leave out one of them.")
     if texts:
@@ -66,7 +70,12 @@ def read_texts(texts: list[str] | None, file: str | None = None) -> Iterator[str
     elif file and file != "-":
         from lexigraph.text.corpus import texts_of
 
-        yield from texts_of(file)
+        if tabs:
+            from lexigraph.text.source import Source, line_blocks
+
+            yield from (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
+        else:
+            yield from texts_of(file)
     else:
         yield from _standard_input()
 
@@ -107,8 +116,7 @@ class Printer:
 
     def __call__(self, text: str, item: Mapping[str, object]) -> None:
         if self.as_json:
-            written = json.dumps(item, indent=2, ensure_ascii=False, default=float).replace("\n", "\n  ")
-            print(",\n  " if self.items else "[\n  ", written, sep="", end="")
+            print(",\n " if self.items else "[", json.dumps(item, ensure_ascii=False), sep="", end="")
         else:
             print(text)
         self.items += 1
@@ -118,7 +126,7 @@ class Printer:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.as_json and kind is None:
-            print("\n]" if self.items else "[]")
+            print("]" if self.items else "[]")
 
 
 def first_process() -> bool:

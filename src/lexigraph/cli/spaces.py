@@ -6,6 +6,7 @@ Vectors travel as .npy files, pictures as PNG files that carry the model's finge
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ from lexigraph.cli.options import (
 from lexigraph.errors import LexigraphError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     import numpy as np
 
@@ -169,7 +170,7 @@ def blend(
 ) -> None:
     """Sentences on the way from one to another, or between three."""
     rows = [[_number(part) for part in weights.split(",")]] if weights else None
-    given = [texts] if texts else [line.split("\t") for line in _lines(file)]
+    given = [texts] if texts else [line.split("\t") for line in read_texts(None, file, tabs=True)]
     if texts and file:
         raise UsageError("Texts come as arguments or from --file, not both: leave out one of them.")
     if strip and len(given) > 1:
@@ -247,8 +248,6 @@ def neighbours(
         raise UsageError("Say where to look: --among FILE.")
     model = load_model(run, device)
     lines = list(read_texts(texts, file))
-    from itertools import islice
-
     found = model.neighbours(
         lines,
         lambda: islice(read_texts(None, among), limit or None),
@@ -262,11 +261,6 @@ def neighbours(
             for one in row:
                 item = {"text": text, "neighbour": one.text, "similarity": one.similarity, "place": one.place}
                 show(f"{one.similarity:.4f}\t{one.text}", item)
-
-
-def _lines(file: str | None) -> Iterator[str]:
-    """Lines with tabs, as they are: a table's columns would be taken apart."""
-    return read_texts(None, file)
 
 
 def _print(found: Iterable[tuple[object, list[Scored]]], scores: bool, as_json: bool, what: str) -> None:
