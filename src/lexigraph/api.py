@@ -22,6 +22,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.network import Network, columns_of
 from lexigraph.preparation import START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
+from lexigraph.resuming import take_changes
 from lexigraph.run import FORMAT, Run, folder_for, remove, word_vectors_asked
 from lexigraph.starting import Start, start_from
 from lexigraph.text import corpus
@@ -74,8 +75,8 @@ def train(
         network = None
         if world.agreed(resume and folder.exists()):
             run = resumable(Run.open(folder))
-            run.refuse_changes(asked)
-            if run.finished:
+            goes_on = world.agreed(take_changes(run, asked, reporter) if world.first else False)
+            if not goes_on:
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
                 return TextModel.load(folder, device)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,33 @@ def check(
     print_table(("", ""), report.rows())
     for warning in report.warnings:
         notify(f"! {warning}")
+
+
+def search(
+    given: Annotated[list[str], typer.Argument(metavar="FILE... WORDS", help="Files and folders; last, the words.")],
+    k: Annotated[int, typer.Option("-k", "--count", min=1, max=100_000, help="So many lines.")] = 10,
+    vectors: Annotated[
+        Path | None, typer.Option(metavar="VECTORS", help="By averaged word vectors: a run or a file.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(metavar="RUN", help="By the vectors of a run that encodes.")] = None,
+    index: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="With --model: keep the vectors here, for the next time.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lines of files that fit some words best, by TF-IDF: file, line, score, and the line with its words marked."""
+    from lexigraph import searching
+
+    *files, query = given
+    if not files:
+        raise UsageError(f"Say where to look and for what: lexigraph search FILE... WORDS; only {query!r} was given.")
+    hits = searching.search(files, query, k=k, vectors=vectors, model=model, index=index, report=notify)
+    if not hits:
+        notify("Nothing was found: no line has a word of these.")
+    bold = ("\033[1m", "\033[0m") if sys.stdout.isatty() and not as_json else ("**", "**")
+    with Printer(as_json) as show:
+        for hit in hits:
+            show(f"{hit.file}:{hit.line}\t{hit.score:.4f}\t{hit.marked(*bold)}", vars(hit) | {"marked": hit.marked()})
 
 
 def tokenize(
