@@ -2,9 +2,9 @@
 
 Only keys that say how long a run is and when it looks up may change (`CHANGEABLE`): any other would make another run
 of it. The learning rate of step i is always rate(i, steps) of the schedule (training/schedules.py), with the number
-of steps that holds while the step is made. So `constant` and `inverse-sqrt` go on as if the longer run had been planned
-from the start, to the bit; `cosine` and `linear` take the rate that a run of the new length has at that step, which
-is higher than what the shorter run had come down to, and come down from there.
+of steps that holds while the step is made. So `constant` and `inverse-sqrt` go on as if the longer run had been
+planned from the start, to the bit; `cosine` and `linear` take the rate that a run of the new length has at that step,
+which is higher than what the shorter run had come down to, and come down from there.
 """
 
 from __future__ import annotations

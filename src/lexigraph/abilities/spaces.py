@@ -286,7 +286,9 @@ class SentenceSpace(Vectors):
         z = np.asarray(z)
         z = z[None] if z.ndim == 1 else z
         size = self.network.latent
-        if z.ndim != 2 or z.shape[1] != size or z.dtype.kind not in "fiu":
+        if z.dtype.kind not in "fiu":
+            raise LexigraphError(f"Vectors are numbers, and these hold {z.dtype}.")
+        if z.ndim != 2 or z.shape[1] != size:
             raise LexigraphError(f"Vectors of this model have {size} numbers each; these have the shape {z.shape}.")
         if not np.isfinite(z).all():
             row = int(np.flatnonzero(~np.isfinite(z).all(1))[0])
