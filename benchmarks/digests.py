@@ -85,7 +85,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {  # what each ability is asked
     "blend": lambda m: [(str(s), s.score) for s in m.blend(*TEXTS[:2], steps=3)],
     "solve": lambda m: [(str(s), s.score) for s in m.solve(f"{TEXTS[0]} - {TEXTS[1]} + {TEXTS[2]}")],
     "sample": lambda m: [(str(s), s.score) for s in m.sample(3)],
-    "neighbours": lambda m: [[(str(n), n.similarity) for n in row] for row in m.neighbours(TEXTS[0], TEXTS, k=2)],
+    "neighbours": lambda m: [[(str(n), n.similarity) for n in row] for row in m.neighbours(TEXTS[:1], TEXTS, k=2)],
 }
 
 

@@ -25,14 +25,14 @@ def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tiny-runs"
 
     def run(name: str, changes: Mapping[str, Any] | None = None) -> Path:
-        from lexigraph import api
+        from lexigraph import entry
 
         asked = "".join(f" {key}={value}" for key, value in sorted((changes or {}).items()))
         out = shared / re.sub(r"[^\w.=-]+", "_", name + asked)
         shared.mkdir(exist_ok=True)
         with FileLock(out.with_suffix(".lock")):
             if not (out / "results.json").exists():
-                api.train(name, data="grammar", out=out, tiny=True, quiet=True, set=dict(changes or {}))
+                entry.train(name, data="grammar", out=out, tiny=True, quiet=True, set=dict(changes or {}))
         return out
 
     return run

@@ -27,9 +27,10 @@ ORDER = (  # a module may import only from its own group and those before it
     {"training"},
     {"starting"},
     {"preparation"},
+    {"resuming"},
     {"api"},
     {"entry"},
-    {"comparison"},
+    {"comparison", "searching"},
     {"cli", "studio", "__main__"},
 )
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}

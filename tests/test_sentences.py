@@ -43,7 +43,7 @@ def test_sentences_come_back_from_vectors_and_from_pictures(model):
 
 
 def test_a_vector_does_not_depend_on_its_company(model):
-    together, alone = model.encode(SENTENCES), np.concatenate([model.encode(text) for text in SENTENCES])
+    together, alone = model.encode(SENTENCES), np.stack([model.encode(text) for text in SENTENCES])
     assert np.abs(together - alone).max() < 1e-5 * np.abs(together).max()
 
 
@@ -119,7 +119,7 @@ def test_the_lossless_mode_moves_vectors_until_the_pictures_say_it(model):
 def test_pictures_are_files_that_know_their_model(model, tmp_path):
     files = model.save_pictures(SENTENCES, tmp_path / "pictures")
     assert model.read(files) == SENTENCES
-    assert model.read(files[0]) == SENTENCES[:1]
+    assert model.read(files[0]) == SENTENCES[0]
     foreign = tmp_path / "foreign.png"
     Image.new("RGB", (16, 16)).save(foreign)
     with pytest.raises(LexigraphError, match="Lexigraph"):
@@ -130,6 +130,34 @@ def test_pictures_are_files_that_know_their_model(model, tmp_path):
     assert other.fingerprint != model.fingerprint
     with pytest.raises(LexigraphError, match=model.fingerprint):
         other.read(files[0])
+
+
+def test_pictures_that_were_saved_again_are_read_if_asked_for_and_warned_of(model, tmp_path):
+    (file,) = model.save_pictures(SENTENCES[:1], tmp_path)
+    pixels = Image.open(file).convert("RGB")
+    for name, image in {"bare.png": pixels, "large.png": pixels.resize((64, 64), Image.Resampling.NEAREST)}.items():
+        image.save(tmp_path / name)
+        with pytest.raises(LexigraphError, match="--any"):
+            model.read(tmp_path / name)
+        with pytest.warns(UserWarning, match=f"{name} .*may be another one"):
+            assert model.read(tmp_path / name, any=True) == SENTENCES[0]
+    pixels.save(tmp_path / "small.jpg", quality=95)
+    with pytest.warns(UserWarning, match="is no PNG file"):
+        model.read([tmp_path / "small.jpg"], any=True)
+    assert model.read(file, any=True) == SENTENCES[0]  # its own: no warning
+
+
+def test_texts_whose_pictures_say_something_else_are_named(model):
+    texts = [SENTENCES[0], "Zebras quarrel quietly under zinc"]
+    pictures = model.pictures(texts)
+    lost = model.lost(texts, pictures)
+    assert lost == {1: model.read(pictures[1])}
+
+
+def test_a_sum_that_cancels_to_nothing_is_refused(model):
+    for expression in ("He ran . - He ran .", "2 He ran . - He ran . - He ran ."):
+        with pytest.raises(LexigraphError, match="cancels to nothing"):
+            model.solve(expression)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +180,11 @@ def test_any_text_can_be_encoded(model):
 
 
 def test_nothing_in_gives_nothing_out(model):
-    none = model.encode([])
-    assert none.shape == (0, 64)
-    assert model.decode(none) == model.read([]) == model.read(model.pictures(none)) == []
+    none = np.zeros((0, 64), np.float32)
+    assert model.decode(none) == model.read(model.pictures(none)) == []
+    for ask in (model.encode, model.read, model.score, model.solve):
+        with pytest.raises(UsageError, match="the list is empty"):
+            ask([])
 
 
 @pytest.mark.parametrize(
@@ -163,7 +193,7 @@ def test_nothing_in_gives_nothing_out(model):
         (np.zeros((1, 63)), "64 numbers each"),
         (np.full((2, 64), np.nan), "Vector 0 holds values that are not numbers"),
         (np.zeros((1, 2, 64)), "64 numbers each"),
-        (np.array([["a"] * 64]), "64 numbers each"),
+        (np.array([["a"] * 64]), "Vectors are numbers"),
     ],
 )
 def test_vectors_of_another_space_are_refused(model, z, sentence):

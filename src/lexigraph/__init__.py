@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lexigraph.comparison import compare
     from lexigraph.entry import load, train
     from lexigraph.errors import LexigraphError
+    from lexigraph.searching import search
     from lexigraph.text.check import check
     from lexigraph.text.tokenizer import Tokenizer
     from lexigraph.words.ngram import NgramModel
@@ -32,6 +33,7 @@ _HOMES = {
     "evaluate": "lexigraph.api",
     "compare": "lexigraph.comparison",
     "check": "lexigraph.text.check",
+    "search": "lexigraph.searching",
     "Tokenizer": "lexigraph.text.tokenizer",
     "TextModel": "lexigraph.abilities.textmodel",
     "WordVectors": "lexigraph.words.vectors",
@@ -39,7 +41,7 @@ _HOMES = {
     "LexigraphError": "lexigraph.errors",
 }
 __all__ = ["LexigraphError", "NgramModel", "TextModel", "Tokenizer", "WordVectors", "__version__", "check",
-           "compare", "evaluate", "load", "train"]  # fmt: skip
+           "compare", "evaluate", "load", "search", "train"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,7 @@ from lexigraph.nn.network import Network, columns_of
 from lexigraph.outputs import not_finite
 from lexigraph.preparation import FILES, START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
+from lexigraph.resuming import take_changes
 from lexigraph.run import FORMAT, Run, folder_for, remove, terminable, word_vectors_asked
 from lexigraph.starting import Start, start_from
 from lexigraph.text import corpus
@@ -78,19 +79,19 @@ def train(
         network = None
         if world.agreed(resume and folder.exists()):
             run = resumable(Run.open(folder))
-            run.refuse_changes(asked)
-            if run.finished:
+            if world.first:
+                locks.enter_context(locked(folder))
+            goes_on = world.agreed(take_changes(run, asked, reporter) if world.first else False)
+            if not goes_on:
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
                 if world.first:  # what a kill at the very end has left
                     remove(run.path / TABLES)
                     remove(run.path / START)
                 return TextModel.load(folder, device)
+            checksums.verify(folder / TABLES)
         elif world.first:
             network = prepared(folder, asked, begin, reporter)
-        if world.first:
             locks.enter_context(locked(folder))
-            if network is None:
-                checksums.verify(folder / TABLES)
         world.barrier()
         return _train(Run.open(folder), world, reporter, network)
 

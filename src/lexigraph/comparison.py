@@ -5,7 +5,8 @@
 
 Networks are trained on the same split and scored on its test part, language models in bits per byte with n-grams
 beside them. Word vectors are trained in a process of their own each, so that the memory is theirs, and are judged by
-the similarity sets and analogies of `benchmarks`. All of it stays in `out`, with the rows as compare.json.
+the similarity sets and analogies of `benchmarks` or, without them, by what is known anyway: loss, coverage, and a few
+questions of the built-in grammar. All of it stays in `out`, with the rows as compare.json.
 """
 
 from __future__ import annotations
@@ -82,21 +83,26 @@ def _vectors(name: str, data: str | Path, out: Path, changes: dict[str, Any]) ->
     if done.returncode:
         raise LexigraphError(f"{name}: {done.stderr.strip().removeprefix('lexigraph: ')}")
     results = json.loads((out / "results.json").read_text())
-    return {"recipe": name, "seconds": results["seconds"], "peak memory, GB": results["peak_memory_gb"]}
+    known = {key: value["value"] for key, value in results["scores"]["train"].items() if isinstance(value, dict)}
+    return {"recipe": name, **known, "seconds": results["seconds"], "peak memory, GB": results["peak_memory_gb"]}
 
 
 def _judged(row: Row, vectors: Path, benchmarks: str | Path | None) -> Row:
     """A row with what the vectors are worth, before what they cost."""
-    from lexigraph.words import evaluation
+    from lexigraph.words import builtin, evaluation
     from lexigraph.words.vectors import WordVectors
 
     wv = WordVectors.load(vectors)
     judged: Row = {"recipe": row["recipe"], "words": len(wv), "dim": wv.dim}
     if benchmarks is not None:
         judged["similarity"], judged["analogies"] = evaluation.averages(wv, benchmarks)
+    else:  # a few questions of the built-in grammar, as far as the text has their words
+        judged |= {name: figure["value"] for name, figure in builtin.judged(wv).items()}
     return judged | row
 
 
 def cell(value: Any) -> str:
     """A value of a row as text."""
+    if value is None:
+        return ""
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

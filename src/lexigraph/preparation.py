@@ -43,7 +43,7 @@ def prepared(folder: Path, recipe: Recipe, start: Start | None, reporter: Report
     with creating(folder) as temporary:
         run = Run(temporary)
         known = None if start is None else start.vocabularies(recipe)
-        vocabularies = _write_tables(recipe, known, temporary, reporter)
+        vocabularies = write_encoded(recipe, known, temporary, reporter)
         tables = tables_in(temporary, recipe)
         np.save(temporary / UNIGRAMS, task_of(recipe).frequencies(tables["train"][MAIN]))
         network = born(recipe, vocabularies)
@@ -67,7 +67,7 @@ def config_of(name: str, origin: str | Path, vocabularies: Vocabularies, folder:
     return config | {"abilities": list(system(name).abilities)} | known
 
 
-def _write_tables(recipe: Recipe, known: Vocabularies | None, folder: Path, reporter: Reporter) -> Vocabularies:
+def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, reporter: Reporter) -> Vocabularies:
     """Encode all that the recipe names, by the vocabularies known or learned from it."""
     if known is None and any(column.kind == "tokens" for column in columns_of(recipe).values()):
         each = " for each side" if recipe.tokenizer.separate else ""

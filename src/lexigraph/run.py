@@ -21,7 +21,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,10 +81,15 @@ class Run:
         except (UsageError, KeyError) as error:  # not what the user wrote, but what became of the file
             raise LexigraphError(f"The recipe of this run is damaged: {error}") from None
 
-    def refuse_changes(self, asked: recipes.Recipe) -> None:
-        """Refuse to go on by another recipe than the one that the run was started with."""
-        if changed := list(recipes.differences(self.recipe(), asked)):
-            raise LexigraphError(f"{self.path} was started with another recipe, which differs: {'; '.join(changed)}.")
+    def changes(self, asked: recipes.Recipe, allowed: Sequence[str] = ()) -> list[str]:
+        """The keys by which a recipe differs from the one that the run was started with; only some may."""
+        changed = {text.partition(":")[0]: text for text in recipes.differences(self.recipe(), asked)}
+        if refused := [text for key, text in changed.items() if key not in allowed]:
+            may = f" Only {', '.join(allowed)} may change." if allowed else ""
+            raise LexigraphError(
+                f"{self.path} was started with another recipe, which differs: {'; '.join(refused)}.{may}"
+            )
+        return list(changed)
 
     def roles(self) -> dict[str, int]:
         """Special tokens that an older run names in its recipe, by the part that they play."""

@@ -72,7 +72,7 @@ def judge(tmp_path_factory):
 
 def test_it_learns_which_words_speak_for_which_class(judge):
     assert [str(found) for found in judge.classify(["a good story", "dull film"])] == ["praise", "blame"]
-    (found,) = judge.classify("a good story")
+    found = judge.classify("a good story")
     assert found.probability == pytest.approx(max(found.probabilities.values()))
     assert sum(found.probabilities.values()) == pytest.approx(1)
     weights = judge.word_weights(2)

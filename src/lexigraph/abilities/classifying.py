@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
 
+import numpy as np
 import torch
 
-from lexigraph.abilities.textmodel import BATCH_SIZE, Inputs, TextModel
+from lexigraph.abilities.asking import many, whole
+from lexigraph.abilities.textmodel import BATCH_SIZE, Input, Inputs, TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, ClassifierNetwork
+from lexigraph.nn.network import columns_of
+from lexigraph.text.readers import Value
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,11 @@ class Classifier(TextModel):
 
     network: ClassifierNetwork
 
-    def classify(self, examples: Inputs) -> list[Classification]:
+    @overload
+    def classify(self, examples: str | Path | Mapping[str, Value]) -> Classification: ...  # type: ignore[overload-overlap]
+    @overload
+    def classify(self, examples: Iterable[Input]) -> list[Classification]: ...
+    def classify(self, examples: Inputs) -> Classification | list[Classification]:
         """The class of each example: texts, or whatever else the model was trained on.
 
         >>> [str(c) for c in model.classify(["Did she sing ?"])]        # doctest: +SKIP
@@ -36,17 +47,27 @@ class Classifier(TextModel):
         """
         names = self.vocabularies.labels(LABEL).names
         found = []
-        for batch in self._batches(examples, BATCH_SIZE):
+        every, one = self._examples(examples)
+        for batch in self._batches(every, BATCH_SIZE):
             with torch.inference_mode():
                 answers = self.network.predict(batch)
             for answer in answers:
                 values = dict(zip(names, answer.probabilities.tolist(), strict=True))
                 label = max(values, key=values.__getitem__)
                 found.append(Classification(label, values[label], values))
-        return found
+        return found[0] if one else found
+
+    def _examples(self, given: Inputs) -> tuple[list[Input], bool]:
+        """What is to be classified as a list, and whether it was one: texts, or pictures as files and arrays."""
+        kinds = {column.kind for column in columns_of(self.recipe).values() if not column.optional}
+        if "image" not in kinds:
+            return many(given, (str, Mapping))
+        listed = list(given) if isinstance(given, np.ndarray) and given.ndim == 4 else given
+        return many(listed, (str, Path, np.ndarray, Mapping), "picture")
 
     def word_weights(self, k: int = 10) -> dict[str, list[tuple[str, float]]]:
         """For each class the k words that speak most for it, against the mean of the classes."""
+        whole(k=k)
         weights = self.network.token_weights()
         if weights is None:
             raise UsageError(f"A {self.recipe.system} model has no weight for each word: only a bag of words has.")

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
+from lexigraph.abilities.asking import TextError, one_or_many, whole
 from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.textmodel import BATCH_SIZE, TextModel
 from lexigraph.abilities.vectors import Vectors
-from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.errors import UsageError
 from lexigraph.nn.network import FillingLanguageNetwork, MaskFiller
 
 MASK = "<mask>"  # what stands in a text where a token is to be filled in
@@ -36,18 +37,22 @@ class MaskFilling(TextModel):
 
     network: MaskFiller
 
-    def fill(self, text: str, *, k: int = 5) -> list[Filling]:
-        """The k most probable fillings of a text with one or more gaps, written <mask>; best first.
+    @one_or_many
+    def fill(self, texts: Sequence[str], *, k: int = 5) -> list[list[Filling]]:
+        """The k most probable fillings of each text with one or more gaps, written <mask>; best first.
 
         Several gaps are filled from left to right by beam search, so that later tokens agree with earlier ones.
 
             >>> [str(f) for f in model.fill("She <mask> .", k=2)]        # doctest: +SKIP
             ['She laughed .', 'She slept .']
         """
-        if k < 1:
-            raise UsageError(f"k = {k} fillings were asked for: ask for at least one.")
+        whole(k=k)
+        prepared = [self._with_gaps(text, number, len(texts)) for number, text in enumerate(texts, 1)]
+        return [self._filled(ids, k) for ids in prepared]
+
+    def _filled(self, ids: list[int], k: int) -> list[Filling]:
         network, special = self.network, set(self.tokenizer.special.values())
-        rows, scores = torch.tensor([self._with_gaps(text)], device=self.device), torch.zeros(1, device=self.device)
+        rows, scores = torch.tensor([ids], device=self.device), torch.zeros(1, device=self.device)
         gaps = (rows[0] == network.frame.mask).nonzero().flatten()
         for gap in gaps:
             with torch.inference_mode():
@@ -61,27 +66,29 @@ class MaskFilling(TextModel):
         tokens = [tuple(map(self._shown, row)) for row in rows[:, gaps].tolist()]
         return [Filling(*found) for found in zip(texts, tokens, scores.exp().tolist(), strict=True)]
 
-    def _with_gaps(self, text: str) -> list[int]:
-        """The tokens of a text between boundaries, the mask token where a gap is marked."""
+    def _with_gaps(self, text: str, number: int, of: int) -> list[int]:
+        """The tokens of text `number` between boundaries, the mask token where a gap is marked."""
         frame, kind = self.network.frame, self.tokenizer.kind
         takes_space = self.tokenizer.keeps_whitespace and kind != "char"  # a word's token, the one before the word
         names = {MASK} | {name for name, token in self.tokenizer.special.items() if token == frame.mask}
         parts = re.split("|".join(map(re.escape, names)), text)
         if len(parts) == 1:
-            raise UsageError(f"There is no gap to fill: write {MASK} where a word is missing, as in She {MASK} .")
+            raise TextError(
+                number, of, f"has no gap to fill: write {MASK} where a word is missing, as in She {MASK} ."
+            )
         ids: list[int] = []
-        for number, part in enumerate(parts):
-            ids += [frame.mask] * (number > 0)
-            if takes_space and number < len(parts) - 1:
+        for place, part in enumerate(parts):
+            ids += [frame.mask] * (place > 0)
+            if takes_space and place < len(parts) - 1:
                 part = part.rstrip(" ")
-            if kind == "sentencepiece" and number:
+            if kind == "sentencepiece" and place:
                 part = part.removeprefix(" ")  # the tokenizer puts one there
             cleaned = (self._clean(part) or "") if self._clean else part
-            spaced = takes_space and number > 0 and part[:1] == " " and cleaned[:1].strip()  # cleaning took it
+            spaced = takes_space and place > 0 and part[:1] == " " and cleaned[:1].strip()  # cleaning took it
             ids += self._tokens([" " * bool(spaced) + cleaned], self.tokenizer)[0][0].tolist() if cleaned else []
         if len(ids) > self._longest:
-            raise LexigraphError(
-                f"The text has {len(ids):,} tokens, and this model reads at most {self._longest}: shorten it."
+            raise TextError(
+                number, of, f"has {len(ids):,} tokens, and this model reads at most {self._longest}: shorten it."
             )
         return [frame.begin, *ids, frame.end]
 
@@ -99,9 +106,10 @@ class FillingLanguageModel(LanguageModel, MaskFilling):
 class Encoder(MaskFilling, Vectors):
     """A vector for every token of a text, and one for the whole."""
 
+    @one_or_many
     def encode(
         self,
-        texts: str | Sequence[str],
+        texts: Sequence[str],
         *,
         lossless: bool = False,
         unnormalised: bool = False,

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from lexigraph.abilities.asking import many, number, one_or_many, whole
 from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
 from lexigraph.decoding.diagnose import Diagnosis, Reference, diagnose
 from lexigraph.decoding.hypothesis import Hypothesis
@@ -25,9 +26,10 @@ class LanguageModel(TextModel):
 
     network: LanguageNetwork
 
+    @one_or_many
     def generate(
         self,
-        prompts: str | Sequence[str] = "",
+        prompts: Sequence[str] = ("",),
         *,
         max_new: int = 40,
         temperature: float = 0.8,
@@ -49,7 +51,6 @@ class LanguageModel(TextModel):
             >>> model.generate(["once upon"], max_new=20)        # doctest: +SKIP
             ['once upon a time there was …']
         """
-        prompts = [prompts] if isinstance(prompts, str) else list(prompts)
         found = self.continuations(
             prompts,
             max_new=max_new,
@@ -81,6 +82,10 @@ class LanguageModel(TextModel):
         on_text: Callable[[str], None] | None = None,
     ) -> list[Hypothesis]:
         """What `generate` puts after each prompt, as tokens, and whether the model ended it before max_new."""
+        whole(max_new=max_new, beam=beam, batch_size=batch_size)
+        whole(0, top_k=top_k)
+        number(0, temperature=temperature, noise=noise)
+        number(alpha=alpha, seed=seed)
         found: list[Hypothesis] = []
         for first in range(0, len(prompts), batch_size):
             chunk = prompts[first : first + batch_size]
@@ -103,27 +108,36 @@ class LanguageModel(TextModel):
                 )
         return found
 
+    @one_or_many
     def complete(
-        self, prompt: str, *, n_best: int = 5, beam: int = 0, max_new: int = 40, alpha: float = 0.7
-    ) -> list[Scored]:
-        """The most probable ways to finish a text, by beam search, best first."""
-        found = self._search(self._prompts([prompt]), max(beam, n_best), max_new, alpha, n_best)[0]
-        return [Scored(self._joined(prompt, h), h.log_probability, h.produced, h.score) for h in found]
+        self, prompts: Sequence[str], *, n_best: int = 5, beam: int = 0, max_new: int = 40, alpha: float = 0.7
+    ) -> list[list[Scored]]:
+        """The most probable ways to finish each text, by beam search, best first."""
+        whole(n_best=n_best, max_new=max_new)
+        whole(0, beam=beam)
+        number(alpha=alpha)
+        return [
+            [Scored(self._joined(prompt, h), h.log_probability, h.produced, h.score) for h in found]
+            for prompt in prompts
+            for found in self._search(self._prompts([prompt]), max(beam, n_best), max_new, alpha, n_best)
+        ]
 
-    def score(self, texts: str | Sequence[str], *, ended: bool = True) -> list[float]:
+    @one_or_many
+    def score(self, texts: Sequence[str], *, ended: bool = True) -> list[float]:
         """Natural-log probability of each text, its end included; `ended=False` scores the text as a beginning."""
         return [float(values.sum()) for values in self.token_scores(texts, ended=ended)]
 
     def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
         return self.score(lines, ended=ended)
 
-    def token_scores(self, texts: str | Sequence[str], *, ended: bool = True) -> list[np.ndarray]:
+    @one_or_many
+    def token_scores(self, texts: Sequence[str], *, ended: bool = True) -> list[np.ndarray]:
         """Natural-log probability of every token of each text."""
-        texts = [texts] if isinstance(texts, str) else list(texts)
         begin, eos = self.tokenizer.begin, self.tokenizer.eos
         sequences = [np.array([begin, *self._encode(text)] + [eos] * ended) for text in texts]
         return token_log_probabilities(self.network, sequences, self.device)
 
+    @one_or_many
     def rank(
         self,
         candidates: Sequence[str],
@@ -146,6 +160,10 @@ class LanguageModel(TextModel):
         """
         if by not in (ways := ("sum", "mean", "gain")):
             raise UsageError(f"Candidates are ranked by {', '.join(ways)}, not by {by!r}.")
+        if not isinstance(prompt, str):
+            raise UsageError(f"The prompt is one text, not {prompt!r}.")
+        if examples:
+            examples = many(examples, named="example")[0]
         own = self._continued("".join(text + separator for text in examples) + prompt, candidates, ended)
         alone = self._continued("", candidates, ended) if by == "gain" else own
         ranked = []

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from jaxtyping import UInt8
 
+from lexigraph.abilities.asking import many, whole
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.errors import LexigraphError
-from lexigraph.latent.pictures import free_png, load_picture, save_picture
+from lexigraph.latent.pictures import free_png, load_any_picture, load_picture, save_picture
 from lexigraph.run import adding
 
 
@@ -25,33 +28,69 @@ def free_pictures(folder: Path, count: int, force: bool = False) -> list[Path]:
 class PictureSpace(SentenceSpace):
     """A picture for a vector, and a text for a picture."""
 
-    def pictures(self, z: np.ndarray | str | Sequence[str]) -> UInt8[np.ndarray, "n side side 3"]:
-        """The picture of each vector (or text), 8 bits a channel."""
+    def pictures(self, z: np.ndarray | str | Sequence[str]) -> UInt8[np.ndarray, "*n side side 3"]:
+        """The picture of each vector (or text), 8 bits a channel; of one, the picture alone."""
         self._require_pictures()
-        return self.space.draw(self._vectors(z) if isinstance(z, np.ndarray) else self.encode(z))
+        vectors = self._asked_vectors(z) if isinstance(z, np.ndarray) else self.encode(z)
+        drawn = self.space.draw(vectors.reshape(-1, self.network.latent))
+        return drawn[0] if vectors.ndim == 1 else drawn
 
+    @overload
+    def read(  # type: ignore[overload-overlap]
+        self, pictures: str | Path, *, beam: int = 1, noise: float | np.ndarray = 0.0, any: bool = False
+    ) -> str: ...
+    @overload
+    def read(
+        self,
+        pictures: UInt8[np.ndarray, "n side side 3"] | Sequence[str | Path],
+        *,
+        beam: int = 1,
+        noise: float | np.ndarray = 0.0,
+        any: bool = False,
+    ) -> list[str]: ...
     def read(
         self,
         pictures: UInt8[np.ndarray, "*n side side 3"] | str | Path | Sequence[str | Path],
         *,
         beam: int = 1,
         noise: float | np.ndarray = 0.0,
-    ) -> list[str]:
-        """The sentence in each picture: an array, or PNG files that this model drew (`save_pictures`)."""
+        any: bool = False,
+    ) -> str | list[str]:
+        """The sentence in each picture: an array, or PNG files that this model drew (`save_pictures`).
+
+        any: take any picture file: one that was saved again, as JPEG, in another size; it warns what that costs.
+        """
         self._require_pictures()
+        whole(beam=beam)
         side = self.network.side
-        if isinstance(pictures, str | Path):
-            pictures = [pictures]
-        if not isinstance(pictures, np.ndarray):
-            loaded = [load_picture(file, self.fingerprint, side) for file in pictures]
-            pictures = np.stack(loaded) if loaded else np.zeros((0, side, side, 3), np.uint8)
-        pictures = pictures[None] if pictures.ndim == 3 else pictures
+        if isinstance(pictures, np.ndarray):
+            one = pictures.ndim == 3
+        else:
+            files, one = many(pictures, (str, Path), "picture")
+            pictures = np.stack([self._picture(file, any) for file in files])
+        pictures = pictures.reshape(-1, *pictures.shape[-3:])
         if pictures.dtype != np.uint8 or pictures.shape[1:] != (side, side, 3):
             raise LexigraphError(
                 f"These are not pictures of this model: it reads arrays of uint8 and shape (n, {side}, {side}, 3), "
                 f"not {pictures.dtype} and {pictures.shape}."
             )
-        return [row[0].text for row in self._told(self.space.read(pictures, beam=beam, noise=noise))]
+        found = [row[0].text for row in self._told(self.space.read(pictures, beam=beam, noise=noise))]
+        return found[0] if one else found
+
+    def _picture(self, file: str | Path, any: bool) -> UInt8[np.ndarray, "side side 3"]:
+        if not any:
+            return load_picture(file, self.fingerprint, self.network.side)
+        pixels, changed = load_any_picture(file, self.fingerprint, self.network.side)
+        if changed:
+            warnings.warn(f"{file} {changed}: the sentence may be another one.", stacklevel=3)
+        return pixels
+
+    def lost(self, texts: Sequence[str], pictures: UInt8[np.ndarray, "n side side 3"]) -> dict[int, str]:
+        """Of pictures that were drawn from texts, those that are not read as their text: place, and what is read."""
+        back = self.read(pictures)
+        wanted = self.tokenizer.decode_batch(self.rows(texts)[0])
+        found = enumerate(zip(wanted, back, strict=True))
+        return {place: read for place, (text, read) in found if text != read}
 
     def save_pictures(
         self, z: np.ndarray | str | Sequence[str], folder: str | Path, force: bool = False
@@ -60,12 +99,12 @@ class PictureSpace(SentenceSpace):
 
         folder: for 0000.png, 0001.png …; what else it holds stays, and `force` replaces pictures of these names.
         """
-        texts = [z] if isinstance(z, str) else z
+        one = isinstance(z, str) or (isinstance(z, np.ndarray) and z.ndim == 1)
         folder = Path(folder)
-        files = free_pictures(folder, 1 if isinstance(z, np.ndarray) and z.ndim == 1 else len(texts), force)
-        drawn = self.pictures(texts)
+        files = free_pictures(folder, 1 if one else len(z), force)
+        drawn = self.pictures(z)
         with adding(folder) as temporary:
-            for file, pixels in zip(files, drawn, strict=True):
+            for file, pixels in zip(files, drawn.reshape(-1, *drawn.shape[-3:]), strict=True):
                 save_picture(temporary / file.name, pixels, self.fingerprint)
         return files
 

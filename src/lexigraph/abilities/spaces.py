@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Unpack
+from typing import Unpack, overload
 
 import numpy as np
 from jaxtyping import Float, Float32
 
+from lexigraph.abilities.asking import many, number, one_or_many, whole
 from lexigraph.abilities.textmodel import Scored
 from lexigraph.abilities.vectors import Vectors
 from lexigraph.decoding.hypothesis import Hypothesis
@@ -25,6 +26,7 @@ from lexigraph.text.tables import Table
 SUM_NOISE = 0.7  # of sums, unless the caller says otherwise: near a sentence, if the sum makes sense
 BLEND_NOISE = 4.0  # of blends: far from any sentence, a likely one is wanted
 SAMPLE_NOISE = 1.5  # of samples, which are about as likely then as real sentences
+NOTHING = 1e-4  # of what was added: a sum that is shorter has cancelled
 MIXTURE = "mixture.safetensors"
 
 
@@ -33,9 +35,10 @@ class SentenceSpace(Vectors):
 
     network: Autoencoder
 
+    @one_or_many
     def encode(
         self,
-        texts: str | Sequence[str],
+        texts: Sequence[str],
         *,
         lossless: bool = False,
         unnormalised: bool = False,
@@ -73,19 +76,25 @@ class SentenceSpace(Vectors):
         n_best: int = 1,
         noise: float | np.ndarray = 0.0,
         alpha: float = 0.7,
-    ) -> list[str] | list[list[Scored]]:
-        """The sentence of each vector; with n_best > 1, the best few of each with their scores.
+    ) -> str | list[str] | list[Scored] | list[list[Scored]]:
+        """The sentence of each vector, or of one; with n_best > 1, the best few of each with their scores.
 
         noise: how far the vector may be from the sentence that is meant, in standard deviations of its entries: 0
             takes it at its word, 0.5 to 1 prefers a likely sentence near it.
         """
         found = self.hypotheses(z, beam=beam, n_best=n_best, noise=noise, alpha=alpha)
-        return [row[0].text for row in found] if n_best == 1 else found
+        one = np.ndim(z) == 1
+        if n_best == 1:
+            return found[0][0].text if one else [row[0].text for row in found]
+        return found[0] if one else found
 
     def hypotheses(self, z: np.ndarray, **search: Unpack[Search]) -> list[list[Scored]]:
-        """As `decode`, always with scores."""
+        """As `decode`, always a list for each vector, with scores."""
+        whole(beam=search.get("beam", 1), n_best=search.get("n_best", 1))
+        number(alpha=search.get("alpha", 0.7))
         return self._told(self.space.decode(self._vectors(z), **search))
 
+    @overload
     def blend(
         self,
         *texts: str,
@@ -94,8 +103,28 @@ class SentenceSpace(Vectors):
         how: str = "linear",
         beam: int = 1,
         noise: float | None = None,
-    ) -> list[Scored]:
-        """Sentences on the way from one text to another, or in the triangle between three.
+    ) -> list[Scored]: ...
+    @overload
+    def blend(
+        self,
+        *texts: list[str] | tuple[str, ...],
+        steps: int = 7,
+        weights: Sequence[Sequence[float]] | np.ndarray | None = None,
+        how: str = "linear",
+        beam: int = 1,
+        noise: float | None = None,
+    ) -> list[list[Scored]]: ...
+    def blend(
+        self,
+        *texts: str | list[str] | tuple[str, ...],
+        steps: int = 7,
+        weights: Sequence[Sequence[float]] | np.ndarray | None = None,
+        how: str = "linear",
+        beam: int = 1,
+        noise: float | None = None,
+    ) -> list[Scored] | list[list[Scored]]:
+        """Sentences on the way from one text to another, or in the triangle between three; lists of texts are blends
+        of their own: blend(["He slept .", "They sang ."], ["It rained .", "It snowed ."]).
 
         weights: rows of one weight per text instead of even steps; they may lie outside 0 to 1.
         how: "linear", or "spherical": along the great circle.
@@ -104,6 +133,22 @@ class SentenceSpace(Vectors):
             >>> [str(s) for s in model.blend("He slept .", "They sang .", steps=3)]        # doctest: +SKIP
             ['He slept .', 'They slept .', 'They sang .']
         """
+        if len(texts) < 2 and isinstance(next(iter(texts), ""), str):
+            raise UsageError("Blending takes at least two texts.")
+        if not any(isinstance(each, str) for each in texts):
+            rows = [many(each)[0] for each in many(texts, (list, tuple), "list of texts", alone=())[0]]
+            return [self._blend(row, steps, weights, how, beam, noise) for row in rows]
+        return self._blend(many(texts)[0], steps, weights, how, beam, noise)
+
+    def _blend(
+        self,
+        texts: Sequence[str],
+        steps: int,
+        weights: Sequence[Sequence[float]] | np.ndarray | None,
+        how: str,
+        beam: int,
+        noise: float | None,
+    ) -> list[Scored]:
         path, matrix = self.path_between(*texts, steps=steps, weights=weights, how=how)
         if noise is None:
             between = np.sort(np.abs(matrix), 1)[:, :-1].max(1) > 1e-9
@@ -120,6 +165,7 @@ class SentenceSpace(Vectors):
         """The vectors that `blend` decodes, and their weights."""
         if len(texts) < 2:
             raise UsageError("Blending takes at least two texts.")
+        whole(2, steps=steps)
         if weights is None and len(texts) > 3:
             raise UsageError("Steps lead between two texts or in the triangle of three: give weights for more.")
         if weights is None:
@@ -129,20 +175,34 @@ class SentenceSpace(Vectors):
             raise UsageError(f"Weights are rows of {len(texts)} numbers, one for each text.")
         return blend(self.encode(texts), matrix, how), matrix
 
-    def solve(self, expression: str, *, beam: int = 1, n_best: int = 1, noise: float | None = None) -> list[Scored]:
-        """Vector arithmetic, written as a person would: `They ran . - He ran . + He sings .`
+    @one_or_many
+    def solve(
+        self, expressions: Sequence[str], *, beam: int = 1, n_best: int = 1, noise: float | None = None
+    ) -> list[list[Scored]]:
+        """Vector arithmetic, written as a person would: `They ran . - He ran . + He sings .`; the best few answers.
 
         Each sentence may have a weight before it (`- 0.5 He ran .`); quotes protect signs and numbers inside one.
         Warns about sentences that the model does not give back exactly, because then the result means little.
         """
+        whole(beam=beam, n_best=n_best)
+        targets = np.stack([self._sum_of(expression) for expression in expressions])
+        return self.hypotheses(targets, beam=beam, n_best=n_best, noise=self.default_noise(noise, SUM_NOISE))
+
+    def _sum_of(self, expression: str) -> Float32[np.ndarray, " latent"]:
+        """The vector that an expression adds up to, if there is anything left of it."""
         parts = parse(expression)
-        texts = [part.text for part in parts]
+        texts, weights = [part.text for part in parts], [part.weight for part in parts]
         z = self.encode(texts, unnormalised=True)
-        for text, back in zip(texts, self.decode(z), strict=True):
-            if back != self._normalised(text):
-                warnings.warn(f"The model reads {text!r} as {back!r}: the result may be off.", stacklevel=2)
-        target = combine(z, [part.weight for part in parts])
-        return self.hypotheses(target[None], beam=beam, n_best=n_best, noise=self.default_noise(noise, SUM_NOISE))[0]
+        for text, [back] in zip(texts, self.hypotheses(z), strict=True):
+            if back.text != self._normalised(text):
+                warnings.warn(f"The model reads {text!r} as {back.text!r}: the result may be off.", stacklevel=5)
+        total = combine(z, weights)
+        if np.linalg.norm(total) <= NOTHING * np.abs(weights) @ np.linalg.norm(z, axis=1):
+            raise LexigraphError(
+                f"The sum {expression!r} cancels to nothing: what is left of its vectors is rounding, and no "
+                "sentence belongs to it. Do sentences stand in it twice, once to be added and once to be taken away?"
+            )
+        return total.astype(np.float32)
 
     def sample(
         self,
@@ -160,6 +220,9 @@ class SentenceSpace(Vectors):
         component: draw from this one of the mixture only, counted from 0.
         plain: draw from one normal distribution with the mean and covariance of the whole mixture.
         """
+        whole(count=count, beam=beam)
+        number(0, temperature=temperature)
+        whole(0, seed=seed)
         mixture = self.mixture.merged() if plain else self.mixture
         z, _ = mixture.sample(count, seed, component, temperature)
         return self._best(z, beam, self.default_noise(noise, SAMPLE_NOISE))
@@ -177,7 +240,8 @@ class SentenceSpace(Vectors):
         self.mixture = Mixture.fit(z, min(components, max(1, len(z) // 50)), seed)
         return self.mixture
 
-    def score(self, texts: str | Sequence[str], *, ended: bool = True) -> list[float]:
+    @one_or_many
+    def score(self, texts: Sequence[str], *, ended: bool = True) -> list[float]:
         """Natural-log probability of each text, its end included, given its own vector."""
         if not ended:
             raise UsageError("An autoencoder scores whole sentences only: leave out ended=False (--prefix).")
@@ -213,12 +277,18 @@ class SentenceSpace(Vectors):
         texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))
         return [[Scored(next(texts), h.log_probability, h.produced, h.score) for h in row] for row in found]
 
+    def _asked_vectors(self, z: np.ndarray) -> Float32[np.ndarray, "*n latent"]:
+        """As `_vectors`, one vector left as one."""
+        return self._vectors(z)[0] if z.ndim == 1 else self._vectors(z)
+
     def _vectors(self, z: np.ndarray) -> Float32[np.ndarray, "n latent"]:
         """Vectors of this space, or a sentence that says why these are none."""
         z = np.asarray(z)
         z = z[None] if z.ndim == 1 else z
         size = self.network.latent
-        if z.ndim != 2 or z.shape[1] != size or z.dtype.kind not in "fiu":
+        if z.dtype.kind not in "fiu":
+            raise LexigraphError(f"Vectors are numbers, and these hold {z.dtype}.")
+        if z.ndim != 2 or z.shape[1] != size:
             raise LexigraphError(f"Vectors of this model have {size} numbers each; these have the shape {z.shape}.")
         if not np.isfinite(z).all():
             row = int(np.flatnonzero(~np.isfinite(z).all(1))[0])

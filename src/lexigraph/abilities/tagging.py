@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import torch
 
+from lexigraph.abilities.asking import TextError, many
 from lexigraph.abilities.textmodel import TextModel
-from lexigraph.errors import LexigraphError
 from lexigraph.nn.tagging import TAGS, TaggerNetwork
 
 
@@ -29,16 +30,20 @@ class Tagger(TextModel):
 
     network: TaggerNetwork
 
-    def tag(self, texts: str | Sequence[str | Sequence[str]]) -> list[list[TaggedWord]]:
+    @overload
+    def tag(self, texts: str) -> list[TaggedWord]: ...  # type: ignore[overload-overlap]
+    @overload
+    def tag(self, texts: Sequence[str | Sequence[str]]) -> list[list[TaggedWord]]: ...
+    def tag(self, texts: str | Sequence[str | Sequence[str]]) -> list[TaggedWord] | list[list[TaggedWord]]:
         """The words of each text with their tags. Words stand between white space, or are given as lists.
 
         >>> [str(word) for word in model.tag(["She sings ."])[0]]        # doctest: +SKIP
         ['She/PRON', 'sings/VERB', './PUNCT']
         """
-        given = [texts] if isinstance(texts, str) else list(texts)
-        rows = [text.split() if isinstance(text, str) else list(text) for text in given]
+        given, one = many(texts, (str, list, tuple), alone=(str,))
+        rows = [text.split() if isinstance(text, str) else many(text, named="word")[0] for text in given]
         if empty := [number for number, row in enumerate(rows, 1) if not row]:
-            raise LexigraphError(f"Text {empty[0]} of {len(rows)} has no words to tag.")
+            raise TextError(empty[0], len(rows), "has no words to tag.")
         names, words, found = self.vocabularies.labels(TAGS).names, iter(rows), []
         for batch in self._batches([{"tokens": row} for row in rows]):
             with torch.inference_mode():
@@ -47,4 +52,4 @@ class Tagger(TextModel):
                 values, best = answer.probabilities.max(1)
                 labels = [names[i] for i in best.tolist()]
                 found.append([TaggedWord(*each) for each in zip(next(words), labels, values.tolist(), strict=True)])
-        return found
+        return found[0] if one else found

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lexigraph.abilities.asking import TextError
 from lexigraph.decoding.beam import beam_search
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import AbilityError, LexigraphError, UsageError
@@ -159,20 +160,20 @@ class TextModel:
         traits = self.network.traits
         return traits.context - traits.reads_whole
 
-    def _sentences(self, texts: str | Sequence[str]) -> list[np.ndarray]:
+    def _sentences(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The tokens of texts that fit into the space, or a sentence that says which one does not, and why."""
-        texts = [texts] if isinstance(texts, str) else list(texts)
         rows, unknown = self.rows(texts, self.reading_tokenizer)
         longest = self._longest
         for number, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
-            which = f"Text {number} of {len(texts)}" if len(texts) > 1 else "The text"
             if not len(row):
                 why = "is empty" if not text.strip() else f"({text[:40]!r}) has nothing left after cleaning"
-                raise LexigraphError(f"{which} {why}: there is nothing to encode.")
+                raise TextError(number, len(texts), f"{why}: there is nothing to encode.")
             if len(row) > longest:
-                raise LexigraphError(
-                    f"{which} has {len(row):,} tokens, and this model reads sentences of at most {longest}: "
-                    "give it one sentence at a time."
+                raise TextError(
+                    number,
+                    len(texts),
+                    f"has {len(row):,} tokens, and this model reads sentences of at most {longest}: "
+                    "give it one sentence at a time.",
                 )
         if unknown:
             warnings.warn(f"{unknown} words are not in the vocabulary and cannot come back.", stacklevel=3)
@@ -217,6 +218,10 @@ class TextModel:
         first = next(column.field_of(name) for name, column in columns.items())
         given: list[Input] = [inputs] if isinstance(inputs, str | Path | Mapping) else list(inputs)
         records = [each if isinstance(each, Mapping) else {first: each} for each in given]
+        fields = {column.field_of(name) for name, column in columns.items()}
+        for number, record in enumerate(records, 1):
+            if missing := sorted(fields - record.keys()):
+                raise UsageError(f"Record {number} of {len(records)} has no field {missing[0]!r}, which is read.")
         encoder, texts = ColumnEncoder(columns, self.vocabularies), cleaned_fields(columns)
         for start in range(0, len(records), size):
             block = []

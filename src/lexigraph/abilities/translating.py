@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from lexigraph.abilities.asking import TextError, many, number, one_or_many, whole
 from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import UsageError
@@ -37,16 +38,17 @@ class Translator(TextModel):
     def reading_tokenizer(self) -> Tokenizer:
         return self.vocabularies.tokenizer(SOURCE) if SOURCE in self.vocabularies else self.tokenizer
 
+    @one_or_many
     def translate(
         self,
-        texts: str | Sequence[str],
+        texts: Sequence[str],
         *,
         beam: int = 5,
         alpha: float = 0.7,
         n_best: int = 1,
         alignment: bool = False,
         direction: str = "",
-    ) -> list[str] | list[list[Translation]]:
+    ) -> list[str | list[Translation]]:
         """The translation of each text; with n_best > 1 or alignment, the best few of each as `Translation`.
 
         alignment: say also where the model looked while it wrote.
@@ -55,11 +57,13 @@ class Translator(TextModel):
             >>> model.translate(["A man sleeps."])        # doctest: +SKIP
             ['Ein Mann schläft.']
         """
+        whole(beam=beam, n_best=n_best)
+        number(alpha=alpha)
         lead = [special_id(self.reading_tokenizer, direction)] if direction else []
         rows = [np.array([*lead, *row]) for row in self._sentences(texts)]
         found = self.translations(rows, beam=max(beam, n_best), alpha=alpha, n_best=n_best, alignment=alignment)
         if n_best == 1 and not alignment:
-            return self.tokenizer.decode_batch([best[0].tokens for best in found])
+            return list(self.tokenizer.decode_batch([best[0].tokens for best in found]))
         return [[self._translation(row, each) for each in best] for row, best in zip(rows, found, strict=True)]
 
     def translations(
@@ -99,14 +103,15 @@ class Translator(TextModel):
         written = self.tokenizer.tokens([*found.tokens, *end])
         return Translation(*scored, tuple(read), tuple(written), found.attention[:, : len(read)].numpy())
 
-    def score(self, texts: str | Sequence[str], *, sources: str | Sequence[str] | None = None) -> list[float]:
+    @one_or_many
+    def score(self, texts: Sequence[str], *, sources: str | Sequence[str] | None = None) -> list[float]:
         """Natural-log probability of each text, its end included, as the translation of its source."""
         if sources is None:
             raise UsageError(f"A {self.recipe.system} model scores translations: give sources.")
-        targets, sources = ([side] if isinstance(side, str) else list(side) for side in (texts, sources))
-        if len(sources) != len(targets):
-            raise UsageError(f"There are {len(targets)} texts and {len(sources)} sources: give one for each.")
-        columns = {SOURCE: self._sentences(sources), TARGET: self.rows(targets)[0]}
+        sources = many(sources, named="source")[0]
+        if len(sources) != len(texts):
+            raise UsageError(f"There are {len(texts)} texts and {len(sources)} sources: give one for each.")
+        columns = {SOURCE: self._sentences(sources), TARGET: self.rows(texts)[0]}
         eos, scores = self.tokenizer.eos, []
         for first in range(0, len(sources), BATCH_SIZE):
             part = {
@@ -120,7 +125,15 @@ class Translator(TextModel):
 
     def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
         """Of lines with a source, a tab and a target."""
-        if not lines:
-            return []
+        if not ended:
+            raise UsageError("A translator scores whole translations only: leave out --prefix.")
+        for place, line in enumerate(lines, 1):
+            if "\t" not in line:
+                raise TextError(
+                    place,
+                    len(lines),
+                    f"({line[:40]!r}) has no target: a {self.recipe.system} model scores pairs, "
+                    "source, tab, target (in a shell: $'source\\ttarget').",
+                )
         sources, _, targets = zip(*(line.partition("\t") for line in lines), strict=True)
         return self.score(targets, sources=sources)

@@ -6,12 +6,25 @@ from typing import Annotated
 
 import typer
 
-from lexigraph.cli.options import AsJson, Device, RunArgument, Texts, load_model, print_json, print_table, read_texts
+from lexigraph.cli.options import (
+    AsJson,
+    Device,
+    FromFile,
+    Printer,
+    RunArgument,
+    Texts,
+    answers,
+    load_model,
+    print_json,
+    print_table,
+    read_texts,
+)
 
 
 def classify(
     run: RunArgument,
     texts: Texts = None,
+    file: FromFile = None,
     words: Annotated[int, typer.Option(min=0, help="Show so many words that speak for each class instead.")] = 0,
     as_json: AsJson = False,
     device: Device = "auto",
@@ -19,15 +32,14 @@ def classify(
     """The class of each example: label, probability, text. Of pictures: their files."""
     model = load_model(run, device)
     if words:
-        rows = [(name, word, f"{weight:+.3f}") for name, found in model.word_weights(words).items()
-                for word, weight in found]  # fmt: skip
+        weights = model.word_weights(words)
+        if as_json:
+            print_json({name: [{"word": word, "weight": w} for word, w in found] for name, found in weights.items()})
+            return
+        rows = [(name, word, f"{w:+.3f}") for name, found in weights.items() for word, w in found]
         print_table(("class", "word", "weight"), rows)
         return
-    given = list(read_texts(texts))
-    found = model.classify(given)
-    if as_json:
-        print_json([{"text": t, "label": c.label, "probabilities": c.probabilities}
-                    for t, c in zip(given, found, strict=True)])  # fmt: skip
-        return
-    for text, each in zip(given, found, strict=True):
-        print(f"{each.label}\t{each.probability:.4f}\t{text}")
+    with Printer(as_json) as show:
+        for text, found in answers(model.classify, read_texts(texts, file)):
+            item = {"text": text, "label": found.label, "probabilities": found.probabilities}
+            show(f"{found.label}\t{found.probability:.4f}\t{text}", item)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from lexigraph.cli.options import Device, Int8, RunArgument, Texts, load_model, read_texts
+from lexigraph.cli.options import (
+    AsJson,
+    Device,
+    FromFile,
+    Int8,
+    Printer,
+    RunArgument,
+    Texts,
+    answers,
+    load_model,
+    read_texts,
+)
 
 
 def fill(
     run: RunArgument,
     texts: Texts = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="So many fillings of each text.")] = 5,
+    file: FromFile = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=100_000, help="So many fillings of each text.")] = 5,
+    as_json: AsJson = False,
     device: Device = "auto",
     int8: Int8 = False,
 ) -> None:
     """The most probable ways to fill the gaps of each text, written <mask>: probability, tokens, text."""
     model = load_model(run, device, int8)
-    for text in read_texts(texts):
-        for found in model.fill(text, k=k):
-            print(f"{found.probability:.4f}\t{' '.join(found.tokens)}\t{found.text}")
+    with Printer(as_json) as show:
+        for text, fillings in answers(partial(model.fill, k=k), read_texts(texts, file)):
+            for one in fillings:
+                item = {"text": text, "probability": one.probability, "tokens": one.tokens, "filled": one.text}
+                show(f"{one.probability:.4f}\t{' '.join(one.tokens)}\t{one.text}", item)

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+
+from lexigraph.errors import LexigraphError, UsageError
 
 if TYPE_CHECKING:
     from lexigraph.abilities.textmodel import TextModel
 
+MOST_CHARS = 1_000_000  # of a line with tabs
+Answer = TypeVar("Answer")
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TrainingText = Annotated[str | None, typer.Option(help="Training text, or `grammar` for the built-in corpus.")]
 Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
-Beam = Annotated[int, typer.Option(min=1, help="Beam width.")]
+FromFile = Annotated[
+    str | None, typer.Option("--file", metavar="FILE", help="Texts from a file, one a line; -: from standard input.")
+]
+Beam = Annotated[int, typer.Option(min=1, max=1000, help="Beam width.")]
 Measure = Annotated[str, typer.Option(help="cosine or euclidean.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller samples.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
@@ -51,18 +58,77 @@ def _cost_of_int8(folder: Path) -> str:
     return ""
 
 
-def read_texts(texts: list[str] | None, file: str | None = None) -> Iterator[str]:
-    """Texts from the arguments, a file, or standard input, one a line."""
+def read_texts(texts: list[str] | None, file: str | None = None, *, tabs: bool = False) -> Iterator[str]:
+    """Texts from the arguments, a file, or standard input, one a line; at least one.
+
+    tabs: what stands on a line is one, though tabs divide it, even in a .tsv file.
+    """
+    if texts and file:
+        raise UsageError("Texts come as arguments or from --file, not both: leave out one of them.")
     if texts:
         yield from texts
-    elif file:
+    elif file and file != "-":
         from lexigraph.text.corpus import texts_of
 
-        yield from texts_of(file)
+        if tabs:
+            from lexigraph.text.source import Source, line_blocks
+
+            yield from (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
+        else:
+            yield from texts_of(file)
     else:
-        if sys.stdin.isatty():
-            notify("Reading texts from standard input, one a line; end with Ctrl-D.")
-        yield from (line.rstrip("\n") for line in sys.stdin)
+        yield from _standard_input()
+
+
+def _standard_input() -> Iterator[str]:
+    if sys.stdin.isatty():
+        notify("Reading texts from standard input, one a line; end with Ctrl-D.")
+    number = 0
+    try:
+        for number, line in enumerate(sys.stdin, 1):  # noqa: B007
+            yield line.rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise LexigraphError(f"Standard input, line {number + 1}, is not UTF-8 text: {error}.") from None
+    if not number:
+        raise UsageError("There is no text: give texts as arguments, --file FILE, or lines on standard input.")
+
+
+def answers(ask: Callable[[list[str]], Sequence[Answer]], texts: Iterable[str]) -> Iterator[tuple[str, Answer]]:
+    """Each text with its answer, asked for in blocks, so that memory does not grow with the number of texts."""
+    from lexigraph.abilities.asking import TextError
+    from lexigraph.abilities.index import blocks
+
+    done = 0
+    for block in blocks(texts):
+        try:
+            found = ask(block)
+        except TextError as error:
+            raise error.after(done) from None
+        yield from zip(block, found, strict=True)
+        done += len(block)
+
+
+class Printer:
+    """Answers on standard output as they come: lines of text or, with --json, the items of one list."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json, self.items = as_json, 0
+
+    def __call__(self, text: str, item: Mapping[str, object]) -> None:
+        if self.as_json:
+            from lexigraph.outputs import json_text
+
+            print(",\n " if self.items else "[", json_text(item), sep="", end="")
+        else:
+            print(text)
+        self.items += 1
+
+    def __enter__(self) -> Printer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.as_json and kind is None:
+            print("]" if self.items else "[]")
 
 
 def first_process() -> bool:

@@ -41,24 +41,24 @@ class SuiteOptions(TypedDict):
 
 
 def info(run: RunArgument, as_json: AsJson = False) -> None:
-    """What a run folder holds: system, size, settings, scores."""
+    """What a run folder holds: system, size, settings, scores, the loss curve, and what to type next."""
     from lexigraph.run import Run
+    from lexigraph.views import summary
 
-    opened = Run.open(run)
-    facts = dict(opened.config())
-    facts["finished"] = opened.finished
-    if opened.finished:
-        facts["results"] = opened.json("results.json")
+    found = summary.facts(Run.open(run))
     if as_json:
-        print_json(facts | {"recipe": opened.recipe().flat()})
+        print_json(found)
         return
-    hidden = ("results", "vocabularies", "files")  # of no use to a person
-    rows = [(key, str(value)) for key, value in facts.items() if key not in hidden and value not in ("", {})]
-    known = facts.get("results", {}).items()
-    rows += [(key, str(value)) for key, value in known if key not in facts and not isinstance(value, dict | list)]
-    for split, scores in facts.get("results", {}).get("scores", {}).items():
-        rows += [(f"{split} {name}", "  ".join(_metric(value))) for name, value in _metrics(scores)]
+    results = found.get("results", {})
+    scored = list(results.get("scores", {}).items()) + list(results.get("files", {}).items())
+    rows = list(summary.rows(found))
+    rows += [
+        (f"{name} {key}", "  ".join(_metric(value))) for name, scores in scored for key, value in _metrics(scores)
+    ]
     print_table(("", ""), rows)
+    for title, lines in (("", summary.drawn(found["curve"])), ("What it can do:", found["commands"])):
+        if lines:
+            print("", *([title] if title else []), *lines, sep="\n")
 
 
 def evaluate(

@@ -6,19 +6,32 @@ from typing import Annotated
 
 import typer
 
-from lexigraph.cli.options import Device, RunArgument, Texts, load_model, read_texts
+from lexigraph.cli.options import (
+    AsJson,
+    Device,
+    FromFile,
+    Printer,
+    RunArgument,
+    Texts,
+    answers,
+    load_model,
+    read_texts,
+)
 
 
 def tag(
     run: RunArgument,
     texts: Texts = None,
+    file: FromFile = None,
     conll: Annotated[bool, typer.Option("--conll", help="A word and its tag a line, as in CoNLL files.")] = False,
+    as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
     """The tag of every word of each text; words stand between white space."""
     model = load_model(run, device)
-    for row in model.tag([text for text in read_texts(texts) if text.strip()]):
-        if conll:
-            print(*(f"{word.word}\t{word.tag}" for word in row), sep="\n", end="\n\n")
-        else:
-            print(*row)
+    given = read_texts(texts, file)
+    lines = given if texts else (text for text in given if text.strip())  # blank lines of a file are no texts
+    with Printer(as_json) as show:
+        for text, row in answers(model.tag, lines):
+            conll_lines = "".join(f"{word.word}\t{word.tag}\n" for word in row)
+            show(conll_lines if conll else " ".join(map(str, row)), {"text": text, "words": [vars(w) for w in row]})

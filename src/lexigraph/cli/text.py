@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lexigraph.cli.options import AsJson, Force, Texts, notify, print_json, print_table, read_texts
+from lexigraph.cli.options import (
+    AsJson,
+    Force,
+    FromFile,
+    Printer,
+    Texts,
+    answers,
+    notify,
+    print_json,
+    print_table,
+    read_texts,
+)
 from lexigraph.errors import UsageError
 
 
@@ -31,15 +43,44 @@ def check(
         notify(f"! {warning}")
 
 
+def search(
+    given: Annotated[list[str], typer.Argument(metavar="FILE... WORDS", help="Files and folders; last, the words.")],
+    k: Annotated[int, typer.Option("-k", "--count", min=1, max=100_000, help="So many lines.")] = 10,
+    vectors: Annotated[
+        Path | None, typer.Option(metavar="VECTORS", help="By averaged word vectors: a run or a file.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(metavar="RUN", help="By the vectors of a run that encodes.")] = None,
+    index: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="With --model: keep the vectors here, for the next time.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lines of files that fit some words best, by TF-IDF: file, line, score, and the line with its words marked."""
+    from lexigraph import searching
+
+    *files, query = given
+    if not files:
+        raise UsageError(f"Say where to look and for what: lexigraph search FILE... WORDS; only {query!r} was given.")
+    hits = searching.search(files, query, k=k, vectors=vectors, model=model, index=index, report=notify)
+    if not hits:
+        notify("Nothing was found: no line has a word of these.")
+    bold = ("\033[1m", "\033[0m") if sys.stdout.isatty() and not as_json else ("**", "**")
+    with Printer(as_json) as show:
+        for hit in hits:
+            show(f"{hit.file}:{hit.line}\t{hit.score:.4f}\t{hit.marked(*bold)}", vars(hit) | {"marked": hit.marked()})
+
+
 def tokenize(
     model: Annotated[
         Path, typer.Argument(metavar="RUN|FILE", help="A run, or a text file to train on with --train.")
     ],
     texts: Texts = None,
+    file: FromFile = None,
     kind: Annotated[str | None, typer.Option("--train", help="Train this kind: char, word, bpe, wordpiece …")] = None,
-    size: Annotated[int, typer.Option(help="Entries of a new vocabulary.")] = 8000,
+    size: Annotated[int, typer.Option(min=1, help="Entries of a new vocabulary.")] = 8000,
     out: Annotated[Path | None, typer.Option(help="Where a new tokenizer.json goes.")] = None,
     ids: Annotated[bool, typer.Option("--ids", help="Print ids instead of pieces.")] = False,
+    as_json: AsJson = False,
     source: Annotated[bool, typer.Option("--source", help="As a translator reads it, not as it writes it.")] = False,
     force: Force = False,
 ) -> None:
@@ -58,13 +99,15 @@ def tokenize(
         notify(
             "The tokenizer of the sources." if source else "The tokenizer of the targets; --source: of the sources."
         )
-    file = "source-tokenizer.json" if source else "tokenizer.json"
-    tokenizer = Tokenizer.load(model / file if source else model)
+    name = "source-tokenizer.json" if source else "tokenizer.json"
+    tokenizer = Tokenizer.load(model / name if source else model)
     if (model / "config.json").exists():
-        refuse_foreign(Run.open(model), file, tokenizer.fingerprint)
-    for text in read_texts(texts):
-        row = tokenizer.encode(text)
-        print(*(row if ids else tokenizer.tokens(row)))
+        refuse_foreign(Run.open(model), name, tokenizer.fingerprint)
+    with Printer(as_json) as show:
+        for text, row in answers(tokenizer.encode_batch, read_texts(texts, file)):
+            pieces = tokenizer.tokens(row.tolist())
+            shown = map(str, row.tolist() if ids else pieces)
+            show(" ".join(shown), {"text": text, "ids": row.tolist(), "tokens": pieces})
 
 
 def _train_tokenizer(file: Path, kind: str, size: int, out: Path | None, force: bool) -> None:

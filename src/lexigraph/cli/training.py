@@ -50,13 +50,16 @@ def train(
         print(out)
 
 
-def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None) -> None:
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None, as_json: AsJson = False
+) -> None:
     """Every recipe: what it is and what it can do; with NAME, the whole commented file."""
     from lexigraph import recipe as recipes
     from lexigraph.registry import WORD_SYSTEMS, system_of_any_kind
 
     if name:
-        print(recipes.source(name).text, end="")
+        found = recipes.source(name)
+        print_json(found.tables) if as_json else print(found.text, end="")
         return
     rows = []
     for each in recipes.names():
@@ -64,7 +67,11 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's 
         group = "words: " if tables["system"] in WORD_SYSTEMS else ""  # whose verbs they are
         abilities = group + " ".join(system_of_any_kind(tables["system"]).abilities)
         rows.append((each, tables["about"], abilities, _goal(tables)))
-    print_table(("recipe", "what it is", "what it can do", "expected score"), rows)
+    columns = ("recipe", "what it is", "what it can do", "expected score")
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        print_table(columns, rows)
 
 
 def _goal(tables: dict[str, Any]) -> str:

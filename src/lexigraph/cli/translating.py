@@ -3,35 +3,67 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lexigraph.cli.options import Alpha, Beam, Device, Int8, RunArgument, Texts, load_model, read_texts
+from lexigraph.cli.options import (
+    Alpha,
+    AsJson,
+    Beam,
+    Device,
+    FromFile,
+    Int8,
+    Printer,
+    RunArgument,
+    Texts,
+    answers,
+    load_model,
+    read_texts,
+)
+
+if TYPE_CHECKING:
+    from lexigraph.abilities.translating import Translation
 
 
 def translate(
     run: RunArgument,
     texts: Texts = None,
+    file: FromFile = None,
     beam: Beam = 5,
     alpha: Alpha = 0.7,
-    n_best: Annotated[int, typer.Option(min=1, help="So many translations of each: score, Σ log p, text.")] = 1,
+    n_best: Annotated[
+        int, typer.Option(min=1, max=1000, help="So many translations of each: score, Σ log p, text.")
+    ] = 1,
     direction: Annotated[str, typer.Option(help="The special token of what is wanted, as <2de>.")] = "",
     alignment: Annotated[
         bool, typer.Option("--alignment", help="Each piece written, and what it looked at.")
     ] = False,
+    as_json: AsJson = False,
     device: Device = "auto",
     int8: Int8 = False,
 ) -> None:
     """Translate each text by beam search."""
-    model, lines = load_model(run, device, int8), list(read_texts(texts))
-    translate = partial(model.translate, lines, beam=beam, alpha=alpha, n_best=n_best, direction=direction)
-    if n_best == 1 and not alignment:
-        print(*translate(), sep="\n")
-        return
-    for found in translate(alignment=alignment):
-        for each in found:
-            print(f"{each.score:.4f}\t{each.log_probability:.4f}\t{each.text}" if n_best > 1 else each.text)
-            if alignment:
-                for piece, row in zip(each.target, each.alignment, strict=True):
-                    print(f"  {piece.strip()}\t{each.source[row.argmax()].strip()}\t{row.max():.2f}")
+    model = load_model(run, device, int8)
+    ask = partial(model.translate, beam=beam, alpha=alpha, n_best=n_best, direction=direction, alignment=alignment)
+    with Printer(as_json) as show:
+        for text, found in answers(ask, read_texts(texts, file)):
+            if isinstance(found, str):
+                show(found, {"text": text, "translation": found})
+                continue
+            for each in found:
+                line = f"{each.score:.4f}\t{each.log_probability:.4f}\t{each.text}" if n_best > 1 else each.text
+                item = {"text": text, "translation": each.text, "score": each.score}
+                item |= {"log_probability": each.log_probability}
+                if alignment:
+                    pieces = _looked_at(each)
+                    line = "\n".join([line, *(f"  {a}\t{b}\t{share:.2f}" for a, b, share in pieces)])
+                    item |= {"alignment": pieces}
+                show(line, item)
+
+
+def _looked_at(found: Translation) -> list[tuple[str, str, float]]:
+    """Each piece that was written, the piece of the source that it looked at most, and how much."""
+    assert found.alignment is not None
+    rows = zip(found.target, found.alignment, strict=True)
+    return [(piece.strip(), found.source[row.argmax()].strip(), float(row.max())) for piece, row in rows]

@@ -6,6 +6,7 @@ here is the short way to a file of vectors, and writes the format that --out nam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +15,16 @@ import typer
 from lexigraph.cli.options import (
     AsJson,
     Force,
+    FromFile,
     Measure,
+    Printer,
     Quick,
     Quiet,
     TrainingText,
     notify,
     print_json,
     print_table,
+    read_texts,
     write_text,
 )
 from lexigraph.errors import LexigraphError, UsageError
@@ -28,7 +32,8 @@ from lexigraph.errors import LexigraphError, UsageError
 Vectors = Annotated[
     Path, typer.Argument(metavar="VECTORS", help="A run, a .vec, .txt, .bin file or a Lexigraph folder.")
 ]
-Count = Annotated[int, typer.Option("-k", "--count", min=1, help="So many answers.")]
+Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1_000_000, help="So many answers.")]
+Words = Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="Words; none: one a line on stdin.")]
 Out = Annotated[Path | None, typer.Option(help="Where the vectors go: .vec, .bin, or a folder.")]
 Benchmarks = Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds word-vectors-eval, bats …")]
 PairList = Annotated[list[str] | None, typer.Option("--pair", metavar="A:B", help="Two words; may be given again.")]
@@ -85,39 +90,75 @@ def train(
 
 def nearest(
     vectors: Vectors,
-    words: Annotated[list[str], typer.Argument(help="Words to find neighbours of.")],
+    words: Words = None,
+    file: FromFile = None,
     count: Count = 10,
     measure: Measure = "cosine",
+    as_json: AsJson = False,
 ) -> None:
     """The words that are nearest to each word."""
-    wv = _load(vectors)
-    for word, row in zip(words, wv.nearest(words, k=count, measure=measure), strict=True):
-        if len(words) > 1:
+    wv, asked = _load(vectors), list(read_texts(words, file))
+    found = wv.nearest(asked, k=count, measure=measure)
+    if as_json:
+        print_json([{"word": word, "nearest": _plain(row)} for word, row in zip(asked, found, strict=True)])
+        return
+    for word, row in zip(asked, found, strict=True):
+        if len(asked) > 1:
             print(f"{word}:")
         print_table(("word", measure), [(other.word, f"{other.score:.4f}") for other in row])
 
 
-def similarity(vectors: Vectors, a: str, b: str, measure: Measure = "cosine") -> None:
+def similarity(
+    vectors: Vectors,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[A B]", help="None: lines of two on stdin.")] = None,
+    file: FromFile = None,
+    measure: Measure = "cosine",
+    as_json: AsJson = False,
+) -> None:
     """How near two words are."""
-    print(f"{_load(vectors).similarity(a, b, measure):.4f}")
+    wv = _load(vectors)
+    with Printer(as_json) as show:
+        for a, b in _groups(words, file, 2, "similarity takes two words, A and B"):
+            value = wv.similarity(a, b, measure)
+            show(f"{value:.4f}", {"a": a, "b": b, measure: value})
 
 
 def analogy(
     vectors: Vectors,
-    a: Annotated[str, typer.Argument(help="A is to")],
-    b: Annotated[str, typer.Argument(help="B as")],
-    c: Annotated[str, typer.Argument(help="C is to: b − a + c")],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[A B C]", help="A is to B as C is to what? None: lines on stdin.")
+    ] = None,
+    file: FromFile = None,
     count: Count = 5,
     method: Annotated[str, typer.Option(help="additive or multiplicative.")] = "additive",
+    as_json: AsJson = False,
 ) -> None:
     """Which word is to C as B is to A: `analogy VECTORS man king woman`."""
-    found = _load(vectors).analogy(a, b, c, k=count, method=method)
-    print_table(("word", "score"), [(other.word, f"{other.score:.4f}") for other in found])
+    wv = _load(vectors)
+    asked = _groups(words, file, 3, "analogy takes three words, A, B and C")
+    found = [wv.analogy(a, b, c, k=count, method=method) for a, b, c in asked]
+    if as_json:
+        print_json([{"a": a, "b": b, "c": c, "answers": _plain(row)}
+                    for (a, b, c), row in zip(asked, found, strict=True)])  # fmt: skip
+        return
+    for group, row in zip(asked, found, strict=True):
+        if len(asked) > 1:
+            print(f"{' '.join(group)}:")
+        print_table(("word", "score"), [(other.word, f"{other.score:.4f}") for other in row])
 
 
-def outlier(vectors: Vectors, words: Annotated[list[str], typer.Argument(help="At least three words.")]) -> None:
+def outlier(
+    vectors: Vectors,
+    words: Annotated[list[str] | None, typer.Argument(help="At least three; none: lines of them on stdin.")] = None,
+    file: FromFile = None,
+    as_json: AsJson = False,
+) -> None:
     """The word that does not belong to the others."""
-    print(_load(vectors).outlier(words))
+    wv = _load(vectors)
+    with Printer(as_json) as show:
+        for group in _groups(words, file, 0, ""):
+            found = wv.outlier(list(group))
+            show(found, {"words": group, "outlier": found})
 
 
 def evaluate(
@@ -197,6 +238,7 @@ def _curve_page(recipe: str, rows: list[dict[str, Any]], cells: list[tuple[str, 
 def draw(
     vectors: Vectors,
     words: Annotated[list[str] | None, typer.Argument(help="Words to draw; none: the 300 most frequent.")] = None,
+    file: FromFile = None,
     out: Annotated[Path, typer.Option(help=".png, .svg, or .html to zoom and search.")] = Path("map.html"),
     method: Annotated[str, typer.Option(help="pca or tsne.")] = "pca",
     pair: PairList = None,
@@ -207,7 +249,8 @@ def draw(
     from lexigraph.outputs import free_file
 
     free_file(out, "a map", (".png", ".svg", ".html"), force)
-    print(_load(vectors).map(words or None, out, method, pairs=_pairs(pair), seed=seed, force=force))
+    asked = list(read_texts(words, file)) if words or file else None
+    print(_load(vectors).map(asked, out, method, pairs=_pairs(pair), seed=seed, force=force))
 
 
 def debias(
@@ -240,19 +283,24 @@ def debias(
 
 def senses(
     vectors: Vectors,
-    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Words that may mean several things.")],
+    words: Words = None,
+    file: FromFile = None,
     topics: Annotated[int, typer.Option(min=5, help="Directions learned from all words together.")] = 1000,
     count: Count = 8,
+    as_json: AsJson = False,
 ) -> None:
     """The topics that a word's vector adds up from, the heaviest first: `senses VECTORS bank`."""
     from lexigraph.words import senses as topic
 
-    wv = _load(vectors)
-    for word in words:
+    wv, asked = _load(vectors), list(read_texts(words, file))
+    for word in asked:
         wv[word]  # an unknown one is refused before the long part
     known = min(len(wv), topic.WORDS)
     atoms = topic.learn_atoms(wv, min(topics, max(known // 4, 5)))  # a topic needs words to be learned from
-    rows = [(word, *row) for word in words for row in topic.recover(wv, word, atoms, k=count)]
+    rows = [(word, *row) for word in asked for row in topic.recover(wv, word, atoms, k=count)]
+    if as_json:
+        print_json([{"word": word, "weight": float(weight), "near": list(near)} for word, weight, near in rows])
+        return
     print_table(("word", "weight", "near the topic"), [(word, f"{w:.2f}", ", ".join(near)) for word, w, near in rows])
 
 
@@ -262,13 +310,16 @@ def search(
     data: Annotated[str, typer.Option(help="The documents, one a line.")],
     count: Count = 10,
     weighting: Annotated[str, typer.Option(help="tfidf, sif or mean.")] = "tfidf",
+    as_json: AsJson = False,
 ) -> None:
     """The lines of a file that are nearest to a query, by their averaged vectors."""
-    from lexigraph.text.corpus import texts_of
-    from lexigraph.words.search import Index
+    from lexigraph import searching
 
-    hits = Index.build(texts_of(data), _load(vectors), weighting).search(query, count)
-    print_table(("line", "cosine", "text"), [(str(hit.document + 1), f"{hit.score:.4f}", hit.text) for hit in hits])
+    hits = searching.search(data, query, k=count, vectors=vectors, weighting=weighting)
+    if as_json:
+        print_json([vars(hit) for hit in hits])
+        return
+    print_table(("line", "cosine", "text"), [(str(hit.line), f"{hit.score:.4f}", hit.text) for hit in hits])
 
 
 def align(
@@ -278,6 +329,8 @@ def align(
     pairs: Annotated[str | None, typer.Option(metavar="FILE.tsv", help="word TAB translation.")] = None,
     method: Annotated[str, typer.Option(help="csls or nearest.")] = "csls",
     count: Count = 5,
+    file: FromFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Turn the vectors of one language into the space of another, test that on held-out pairs, and translate words.
 
@@ -297,8 +350,28 @@ def align(
         found = turned.accuracy(test, method=method)
         notify(f"{len(train):,} pairs learned; of {len(test):,} others: "
              + ", ".join(f"{share:.1%} right among {k}" for k, share in found.items()))  # fmt: skip
-    for word in words or []:
-        print_table((word, "score"), [(n.word, f"{n.score:.4f}") for n in turned.translate(word, count, method)])
+    asked = list(read_texts(words, file)) if words or file else []
+    answered = [(word, turned.translate(word, count, method)) for word in asked]
+    if as_json:
+        print_json([{"word": word, "translations": _plain(row)} for word, row in answered])
+        return
+    for word, row in answered:
+        print_table((word, "score"), [(n.word, f"{n.score:.4f}") for n in row])
+
+
+def _groups(words: list[str] | None, file: str | None, count: int, wanted: str) -> list[tuple[str, ...]]:
+    """Words that are asked about together: those of the arguments, or of each line of a file or standard input."""
+    groups = [tuple(words)] if words and not file else [tuple(line.split()) for line in read_texts(words, file)]
+    for number, group in enumerate(groups, 1):
+        if count and len(group) != count:
+            where = f"line {number} has" if not words else "these are"
+            raise UsageError(f"{wanted}; {where} {len(group)}: {' '.join(group)!r}.")
+    return groups
+
+
+def _plain(found: Sequence[Any]) -> list[dict[str, object]]:
+    """Words with their scores, for JSON."""
+    return [{"word": each.word, "score": float(each.score)} for each in found]
 
 
 def _test_sets(benchmarks: Path | None) -> Path:

@@ -12,11 +12,13 @@ from __future__ import annotations
 import base64
 import io
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32, UInt8
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
 from lexigraph.errors import LexigraphError, UsageError
@@ -25,6 +27,7 @@ from lexigraph.run import replacing
 
 FORMAT = "1"  # raise it when an old picture would be misread
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
+MOST_PIXELS = 1 << 24  # of a file that is read: the models' own have a few thousand
 GREY = 128  # what an occlusion hides a picture with: the middle of the range
 
 
@@ -68,43 +71,83 @@ def save_picture(
     _write(path, _encode(pixels, "PNG", pnginfo=notes), force)
 
 
+ANY = "To read it all the same, as well as it can be read: read --any (any=True)."
+
+
 def load_picture(path: str | Path, fingerprint: str, side: int) -> UInt8[np.ndarray, "side side 3"]:
     """The pixels of a picture that the model with this fingerprint drew; anything else is refused."""
+    content = _content(path)
+    if not content.startswith(SIGNATURE):
+        raise LexigraphError(f"{path} is not a picture in PNG format, as Lexigraph's models draw them. {ANY}")
+    pixels, notes = _decoded(path, content, ("PNG",))
+    if why := _not_ours(notes, fingerprint):
+        raise LexigraphError(f"{path} {why} {ANY}")
+    if pixels.shape[:2] != (side, side):
+        height, width = pixels.shape[:2]
+        raise LexigraphError(f"{path} is {width} × {height} pixels; this model's pictures are {side} × {side}. {ANY}")
+    depth, colours = content[24:26]  # of the header; Pillow would turn 16 bits into 8 and say nothing
+    if (depth, colours) != (8, 2):
+        raise LexigraphError(
+            f"{path} is not in RGB with 8 bits per colour: a program has changed and saved it again. {ANY}"
+        )
+    return pixels
+
+
+def load_any_picture(path: str | Path, fingerprint: str, side: int) -> tuple[UInt8[np.ndarray, "side side 3"], str]:
+    """The pixels of any picture file at this model's size, and what has become of it on the way, if anything."""
+    content = _content(path)
+    pixels, notes = _decoded(path, content, None)
+    changed = []
+    if not content.startswith(SIGNATURE):
+        changed.append("is no PNG file")
+    elif why := _not_ours(notes, fingerprint):
+        changed.append(why.rstrip(".").split(":")[0])
+    if pixels.shape[:2] != (side, side):
+        height, width = pixels.shape[:2]
+        changed.append(f"was resized from {width} × {height} to {side} × {side} pixels")
+        scaled = Image.fromarray(pixels).resize(
+            (side, side), Image.Resampling.BOX if width > side else Image.Resampling.BICUBIC
+        )
+        pixels = np.array(scaled)
+    return pixels, " and ".join(changed)
+
+
+def _content(path: str | Path) -> bytes:
     try:
-        content = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise LexigraphError(f"There is no picture {path}.") from None
     except OSError as error:
         raise LexigraphError(f"The picture {path} could not be read: {error}.") from None
-    if not content.startswith(SIGNATURE):
-        raise LexigraphError(f"{path} is not a picture in PNG format, as Lexigraph's models draw them.")
+
+
+def _decoded(path: str | Path, content: bytes, formats: tuple[str, ...] | None) -> tuple[np.ndarray, dict[Any, Any]]:
+    """Pixels in RGB, and the notes in the file."""
     try:
-        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+        with Image.open(io.BytesIO(content), formats=formats) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise LexigraphError(f"The picture {path} is too large: {image.width:,} × {image.height:,} pixels.")
             image.load()
-            notes, size = dict(image.info), image.size
-            pixels = np.array(image)
+            return np.array(image.convert("RGB")), dict(image.info)
+    except UnidentifiedImageError:
+        raise LexigraphError(f"{path} is no picture that can be read.") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise LexigraphError(f"The picture {path} is damaged: {error}.") from None
+
+
+def _not_ours(notes: Mapping[Any, Any], fingerprint: str) -> str:
+    """Why the model with this fingerprint did not draw a picture with such notes, if it did not."""
     drawn_by, version = notes.get("lexigraph:fingerprint"), notes.get("lexigraph:format")
     if not drawn_by or not version:
-        raise LexigraphError(
-            f"{path} was not drawn by a Lexigraph model, or a program that saved it again dropped the notes in it."
-        )
+        return "was not drawn by a Lexigraph model, or a program that saved it again dropped the notes in it."
     if version != FORMAT:
-        raise LexigraphError(f"{path} has picture format {version}, this Lexigraph reads {FORMAT}: update Lexigraph.")
+        return f"has picture format {version}, this Lexigraph reads {FORMAT}: update Lexigraph."
     if drawn_by != fingerprint:
-        raise LexigraphError(
-            f"{path} was drawn by another model: its fingerprint is {drawn_by}, this model's is {fingerprint}. "
+        return (
+            f"was drawn by another model: its fingerprint is {drawn_by}, this model's is {fingerprint}. "
             "Read it with the model that drew it."
         )
-    if size != (side, side):
-        raise LexigraphError(f"{path} is {size[0]} × {size[1]} pixels; this model's pictures are {side} × {side}.")
-    depth, colours = content[24:26]  # of the header; Pillow would turn 16 bits into 8 and say nothing
-    if (depth, colours) != (8, 2):
-        raise LexigraphError(
-            f"{path} is not in RGB with 8 bits per colour: a program has changed and saved it again."
-        )
-    return pixels
+    return ""
 
 
 def free_png(path: str | Path, force: bool = False) -> Path:

@@ -68,7 +68,7 @@ def train(
     asked, begin = _asked(recipe, changes, known, tiny), time.monotonic()
     if resume and folder.exists():
         run = Run.open(folder)
-        run.refuse_changes(asked)
+        _take_changes(run, asked)
         if run.finished:
             _say_if(report, f"{folder} is finished: there is nothing to resume.")
             return WordVectors.load(folder)
@@ -98,6 +98,24 @@ def load(folder: str | Path, device: str = "auto", int8: bool = False) -> WordVe
     if int8 or device not in ("auto", "cpu"):
         raise UsageError(f"{folder} holds word vectors, which are used as they are: leave out device and int8.")
     return WordVectors.load(folder)
+
+
+def _take_changes(run: Run, asked: WordRecipe) -> None:
+    """Let a stopped run have more epochs or other threads than were planned; refuse any other change by its name.
+
+    The learning rate falls in a line over all epochs that are planned while one is read.
+    """
+    changed = run.changes(asked, ("words.epochs", "words.threads"))
+    if not changed:
+        return
+    if run.finished:
+        raise LexigraphError(
+            f"{run.path} is finished, and what it would go on from is gone: train a new run with --from {run.path}."
+        )
+    done = len(_Log(run, 0, 0.0).lines())
+    if asked.words.resolved().epochs < done:
+        raise UsageError(f"{run.path} has read the text {done} times already: set words.epochs to that or higher.")
+    run.write("recipe.toml", asked.toml())
 
 
 def _asked(recipe: str | Path, changes: Mapping[str, Any], known: formats.Table | None, tiny: bool) -> WordRecipe:

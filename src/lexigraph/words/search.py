@@ -21,8 +21,9 @@ Rankings are judged by which documents are relevant; `evaluate` takes means over
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import log2, log10
 from operator import eq
 from typing import Generic, NamedTuple, TypeVar
@@ -35,6 +36,7 @@ from lexigraph.registry import nearest
 from lexigraph.words.scan import Types
 from lexigraph.words.vectors import WordVectors
 
+BLOCK = 10_000  # documents that are counted at once
 A = 1e-3  # of sif: a word of this frequency weighs half
 
 
@@ -129,6 +131,67 @@ def _directions(vectors: np.ndarray, common: np.ndarray) -> np.ndarray:
     whole, lengths = (np.linalg.norm(rows, axis=1, keepdims=True) for rows in (vectors, rest))
     nothing = lengths <= 1e-9 * whole
     return np.where(nothing, 0.0, rest / np.where(nothing, 1, lengths))
+
+
+# ---- without vectors ----
+
+
+class WordFilter:
+    """Tells which texts have words; one for a few thousand texts, since it keeps the words that it met."""
+
+    def __init__(self, split: str = "words") -> None:
+        self._types = Types(split)
+
+    def any_in(self, text: str) -> bool:
+        """Whether there is a word in the text."""
+        return bool(text) and bool(len(self._types.scan(text)))
+
+
+def by_words(documents: Callable[[], Iterable[str]], query: str, k: int) -> list[tuple[int, float]]:
+    """The k documents whose TF-IDF vectors have the highest cosine with the query's, and those cosines, best first.
+
+        weight of a word = tf · (ln((1 + N) / (1 + df)) + 1)        tf: how often it stands in the text
+
+    Only documents with a word of the query are found. They are read twice, in blocks; each must have words.
+    """
+    types = Types()
+    asked = types.scan(query)
+    asked = asked[asked >= 0]
+    df, total = np.zeros(0, np.int64), 0
+    for _, pairs, _, count in _counted(documents(), types):
+        met = np.bincount(pairs, minlength=types.given)
+        met[: len(df)] += df
+        df, total = met, total + count
+    idf = np.log((1 + total) / (1 + df)) + 1
+    wanted = np.bincount(asked, minlength=len(df))[: len(df)] * idf * (df > 0)
+    if not wanted.any():
+        return []
+    whole = np.linalg.norm(np.bincount(asked, minlength=len(df)) * idf)
+    best: list[tuple[float, int]] = []
+    first = 0
+    for rows, pairs, tf, count in _counted(documents(), types):
+        weights = tf * idf[pairs]
+        lengths = np.sqrt(np.bincount(rows, weights**2, count))
+        scores = np.bincount(rows, weights * wanted[pairs], count) / (np.maximum(lengths, 1e-12) * whole)
+        hits = np.flatnonzero(scores > 0)
+        nearest_first = hits[np.argsort(-scores[hits], kind="stable")][:k]
+        best += [(-float(scores[row]), first + int(row)) for row in nearest_first]
+        best = sorted(best)[:k]
+        first += count
+    return [(place, -score) for score, place in best]
+
+
+def _counted(documents: Iterable[str], types: Types) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
+    """Blocks of documents: for each different word of a document its row in the block, label and count; and how many
+    documents the block has."""
+    each = iter(documents)
+    while block := list(islice(each, BLOCK)):
+        ids = [types.scan(text) for text in block]
+        rows = np.repeat(np.arange(len(block)), [len(line) for line in ids])
+        flat = np.concatenate(ids)
+        rows, flat = rows[flat >= 0], flat[flat >= 0].astype(np.int64)
+        keys, counts = np.unique(rows * (types.given + 1) + flat, return_counts=True)
+        yield keys // (types.given + 1), keys % (types.given + 1), counts, len(block)
 
 
 # ---- how good a ranking is ----

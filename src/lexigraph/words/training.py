@@ -69,8 +69,9 @@ def reading(text: str | Path | Data, settings: Settings, report: Report | None =
 
 
 def identity(corpus: Corpus, settings: Settings) -> Mapping[str, object]:
-    """What a checkpoint must agree with: the text, and all settings but the number of threads."""
-    return {name: value for name, value in vars(settings).items() if name != "threads"} | {"text": corpus.fingerprint}
+    """What a checkpoint must agree with: the text, and all settings but how long and with how many threads."""
+    kept = {name: value for name, value in vars(settings).items() if name not in ("threads", "epochs")}
+    return kept | {"text": corpus.fingerprint}
 
 
 def check_start(settings: Settings, start: formats.Table | None) -> None:

@@ -1,0 +1,164 @@
+"""Find lines in files: by their words (TF-IDF), by averaged word vectors, or by the vectors of an encoder.
+
+    for hit in search(["letters/", "diary.txt"], "old harbour", k=5):
+        print(hit.file, hit.line, hit.marked(), hit.score)
+
+Lines are read anew for each pass and never held all at once, but for word vectors, whose index is in memory.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.text.corpus import GRAMMAR, find, texts_of
+from lexigraph.text.source import COMPRESSED, Source, line_blocks
+from lexigraph.words.progress import Report
+from lexigraph.words.search import Index, WordFilter, by_words
+
+MOST_CHARS = 10_000_000  # of a line: what is longer is hardly text
+PLAIN = (".txt", ".text", ".md", ".rst", ".tsv", ".csv", ".jsonl", ".json", ".conll", ".conllu", ".log", ".tex")
+SNIPPET = 200  # characters of a line that are shown around its first marked word
+WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A line that was found: where it stands, what it says, how well it fits, and where it has words of the query."""
+
+    file: str
+    line: int
+    text: str
+    score: float
+    marks: tuple[tuple[int, int], ...] = ()
+
+    def marked(self, before: str = "**", after: str = "**") -> str:
+        """The line, or of a long one what is around its first mark, the marked words between `before` and `after`."""
+        first = max(0, self.marks[0][0] - SNIPPET // 2) if self.marks and len(self.text) > SNIPPET else 0
+        last, shown, done = first + SNIPPET, ["…"] if first else [], first
+        for begin, end in self.marks:
+            if end <= last:
+                shown += [self.text[done:begin], before, self.text[begin:end], after]
+                done = end
+        return "".join([*shown, self.text[done:last], "…" if last < len(self.text) else ""])
+
+
+def search(
+    files: str | Path | Sequence[str | Path],
+    query: str,
+    *,
+    k: int = 10,
+    vectors: str | Path | None = None,
+    model: str | Path | None = None,
+    weighting: str = "tfidf",
+    index: str | Path | None = None,
+    report: Report | None = None,
+) -> list[Hit]:
+    """The k lines of files that fit a query best, best first.
+
+    files: text files and folders of them; `grammar` is the built-in corpus.
+    vectors: word vectors, a run or a file: lines are compared by the mean of their words' vectors, weighted as
+        `weighting` says (words/search.py). model: a run that encodes texts; `index` keeps its vectors for next time.
+        Neither: by TF-IDF, lines with words of the query alone.
+    """
+    if not isinstance(query, str) or not query.strip():
+        raise UsageError("There is nothing to look for: give words.")
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise UsageError(f"k is {k!r}: ask for at least 1 line.")
+    if vectors is not None and model is not None:
+        raise UsageError("Search by word vectors or by a model, not both: leave out --vectors or --model.")
+    if index is not None and model is None:
+        raise UsageError("An index keeps the vectors of a model: give --model, or leave out --index.")
+    paths = found_files([files] if isinstance(files, str | Path) else list(files))
+    if model is not None:
+        found = _by_model(paths, query, k, model, index, report)
+    elif vectors is not None:
+        found = _by_vectors(paths, query, k, vectors, weighting)
+    else:
+        found = by_words(lambda: (text for _, _, text in lines(paths)), query, k)
+    where = _where(paths, [place for place, _ in found])
+    wanted = {word.group().casefold() for word in WORD.finditer(query)}
+    return [Hit(*where[place], score, _marks(where[place][2], wanted)) for place, score in found]
+
+
+def found_files(files: Iterable[str | Path]) -> list[str]:
+    """The files, and those that lie in folders among them, in order of their names."""
+    paths: list[str] = []
+    for given in files:
+        path = Path(find(str(given)))
+        if not path.is_dir():
+            paths.append(str(path))
+            continue
+        inside = [each for each in sorted(path.rglob("*")) if each.is_file() and _plain(each)]
+        if not inside:
+            raise LexigraphError(f"The folder {path} holds no text: files that end in {', '.join(PLAIN)}.")
+        paths += map(str, inside)
+    if not paths:
+        raise UsageError("Say where to look: name files or folders.")
+    for missing in (each for each in paths if each != GRAMMAR and not Path(each).exists()):
+        Source(missing)  # says that there is none, and what is near
+    return paths
+
+
+def _plain(path: Path) -> bool:
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return bool(suffixes) and suffixes[-1] in PLAIN
+
+
+def lines(paths: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+    """Every line that has words: its file, its number in it, counted from 1, and itself."""
+    for path in paths:
+        number = 0
+        if path == GRAMMAR:
+            yield from ((path, number, text) for number, text in enumerate(texts_of(path), 1))
+            continue
+        try:
+            for block in line_blocks(Source(path), MOST_CHARS):
+                words = WordFilter()
+                for line in block:
+                    number += 1
+                    if words.any_in(line):
+                        yield path, number, line
+        except LexigraphError as error:
+            if len(paths) == 1:
+                raise
+            warnings.warn(f"Left out: {error}", stacklevel=2)
+
+
+def _by_vectors(
+    paths: Sequence[str], query: str, k: int, vectors: str | Path, weighting: str
+) -> list[tuple[int, float]]:
+    from lexigraph.words.vectors import WordVectors
+
+    built = Index.build((text for _, _, text in lines(paths)), WordVectors.load(vectors), weighting)
+    return [(hit.document, hit.score) for hit in built.search(query, k) if hit.score > -1]
+
+
+def _by_model(
+    paths: Sequence[str], query: str, k: int, run: str | Path, index: str | Path | None, report: Report | None
+) -> list[tuple[int, float]]:
+    from lexigraph.abilities.textmodel import TextModel
+
+    def texts() -> Iterator[str]:
+        return (text for _, _, text in lines(paths))
+
+    near = TextModel.load(run).neighbours(query, texts, k=k, index=index, report=report)
+    return [(each.place, each.similarity) for each in near]
+
+
+def _where(paths: Sequence[str], places: Sequence[int]) -> dict[int, tuple[str, int, str]]:
+    """The lines at these places among all, by place."""
+    wanted = set(places)
+    every = islice(enumerate(lines(paths)), max(wanted) + 1) if wanted else iter(())
+    return {place: line for place, line in every if place in wanted}
+
+
+def _marks(text: str, wanted: set[str]) -> tuple[tuple[int, int], ...]:
+    return tuple(word.span() for word in WORD.finditer(text) if word.group().casefold() in wanted)
