@@ -306,11 +306,11 @@ def test_a_finished_run_has_nothing_to_resume(here, run, command):
 
 def test_a_changed_recipe_cannot_be_resumed_and_the_change_is_named(run, refused):
     usual = ("train", "--out", "run", "--resume")
-    assert_says(refused(FAILED, *usual, "--set", "train.steps=7"), "run", "train.steps: 2 became 7")
+    assert_says(refused(FAILED, *usual, "--set", "train.seed=7"), "run", "train.seed: 0 became 7")
     assert_says(refused(FAILED, *usual, "--data", "good.txt"), "data.train: 'grammar' became 'good.txt'")
     sentence = refused(FAILED, "train", "run/recipe.toml", *usual[1:], "--set", "model.dim=32")
     assert_says(sentence, "model.dim: 16 became 32")
-    assert "train." not in sentence
+    assert sentence.count("became") == 1
     assert_says(refused(WRONG_USAGE, *usual, "--set", "train.stps=7"), "'train.steps'")
 
 

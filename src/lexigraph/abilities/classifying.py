@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from lexigraph.abilities.asking import many, whole
-from lexigraph.abilities.textmodel import BATCH_SIZE, Input, Inputs, TextModel
+from lexigraph.abilities.textmodel import BATCH_SIZE, Input, TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, ClassifierNetwork
 from lexigraph.nn.network import columns_of
@@ -39,7 +39,7 @@ class Classifier(TextModel):
     def classify(self, examples: str | Path | Mapping[str, Value]) -> Classification: ...  # type: ignore[overload-overlap]
     @overload
     def classify(self, examples: Iterable[Input]) -> list[Classification]: ...
-    def classify(self, examples: Inputs) -> Classification | list[Classification]:
+    def classify(self, examples: object) -> Classification | list[Classification]:
         """The class of each example: texts, or whatever else the model was trained on.
 
         >>> [str(c) for c in model.classify(["Did she sing ?"])]        # doctest: +SKIP
@@ -57,7 +57,7 @@ class Classifier(TextModel):
                 found.append(Classification(label, values[label], values))
         return found[0] if one else found
 
-    def _examples(self, given: Inputs) -> tuple[list[Input], bool]:
+    def _examples(self, given: object) -> tuple[list[Input], bool]:
         """What is to be classified as a list, and whether it was one: texts, or pictures as files and arrays."""
         kinds = {column.kind for column in columns_of(self.recipe).values() if not column.optional}
         if "image" not in kinds:

@@ -50,7 +50,7 @@ class PictureSpace(SentenceSpace):
     ) -> list[str]: ...
     def read(
         self,
-        pictures: UInt8[np.ndarray, "*n side side 3"] | str | Path | Sequence[str | Path],
+        pictures: object,
         *,
         beam: int = 1,
         noise: float | np.ndarray = 0.0,

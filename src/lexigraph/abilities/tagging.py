@@ -34,7 +34,7 @@ class Tagger(TextModel):
     def tag(self, texts: str) -> list[TaggedWord]: ...  # type: ignore[overload-overlap]
     @overload
     def tag(self, texts: Sequence[str | Sequence[str]]) -> list[list[TaggedWord]]: ...
-    def tag(self, texts: str | Sequence[str | Sequence[str]]) -> list[TaggedWord] | list[list[TaggedWord]]:
+    def tag(self, texts: object) -> list[TaggedWord] | list[list[TaggedWord]]:
         """The words of each text with their tags. Words stand between white space, or are given as lists.
 
         >>> [str(word) for word in model.tag(["She sings ."])[0]]        # doctest: +SKIP
