@@ -25,7 +25,7 @@ Verbs = dict[str, Callable[..., None]]
 
 PANELS: dict[str, Verbs] = {  # as the help shows them
     "Training": {"train": training.train, "recipes": training.recipes, "compare": training.compare},
-    "Text": {"convert": text.convert, "check": text.check, "tokenize": text.tokenize},
+    "Text": {"convert": text.convert, "check": text.check, "sentences": text.sentences, "tokenize": text.tokenize},
     "Runs": {"demo": runs.demo, "info": runs.info, "eval": runs.evaluate},
     "Abilities": {
         "generate": language.generate,

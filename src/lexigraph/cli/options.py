@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-TrainingText = Annotated[str | None, typer.Option(help="Training text, or `grammar` for the built-in corpus.")]
+FORMS = "A file, folder, 'pattern*' or - for stdin; may be given again"
+TrainingText = Annotated[
+    list[str] | None, typer.Option(metavar="TEXT", help=f"Training text. {FORMS}; `grammar`: the built-in corpus.")
+]
+HeldOut = Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A text of its own; else part of --data.")]
+SplitSentences = Annotated[bool, typer.Option("--split-sentences", help="Cut running text into sentences.")]
 Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
 Beam = Annotated[int, typer.Option(min=1, help="Beam width.")]
 Measure = Annotated[str, typer.Option(help="cosine or euclidean.")]
@@ -63,6 +68,11 @@ def read_texts(texts: list[str] | None, file: str | None = None) -> Iterator[str
         if sys.stdin.isatty():
             notify("Reading texts from standard input, one a line; end with Ctrl-D.")
         yield from (line.rstrip("\n") for line in sys.stdin)
+
+
+def paths(names: list[str] | None) -> list[Path] | None:
+    """What an option names, as files: no text stands on the command line."""
+    return [Path(name) for name in names] if names else None
 
 
 def first_process() -> bool:

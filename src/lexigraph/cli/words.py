@@ -73,7 +73,9 @@ def train(
         raise LexigraphError(f"A training for {out} was broken off: go on with --resume, or remove {kept}.")
     chosen = vars(recipes.read(recipe, asked).words)
     known = WordVectors.load(start) if start else None
-    wv = WordVectors.train(data, **chosen, start=known, report=None if quiet else notify, checkpoint=kept)
+    wv = WordVectors.train(
+        [Path(name) for name in data], **chosen, start=known, report=None if quiet else notify, checkpoint=kept
+    )
     wv.save(out)
     print(out)
 
@@ -146,7 +148,7 @@ def curve(
 ) -> None:
     """How good vectors are over a setting, or over the size of the text: `curve glove --over window=2,5,10 …`."""
     from lexigraph.recipe import settings
-    from lexigraph.text.corpus import find
+    from lexigraph.text.files import find
     from lexigraph.words import evaluation
     from lexigraph.words import recipe as recipes
 

@@ -23,16 +23,17 @@ import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Data
+from lexigraph.text.files import Given, named, shown
 from lexigraph.words import formats
 from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
-from lexigraph.words.corpus import Corpus, name_of
+from lexigraph.words.corpus import Corpus
 from lexigraph.words.progress import Meter, Report
 from lexigraph.words.settings import Settings
 from lexigraph.words.subwords import Subwords, ngram_rows
 
 
 def train(
-    text: str | Path | Data,
+    text: Given | Data,
     settings: Settings,
     report: Report | None = None,
     checkpoint: Path | None = None,
@@ -53,14 +54,15 @@ def train(
 
 
 @contextmanager
-def reading(text: str | Path | Data, settings: Settings, report: Report | None = None) -> Iterator[Corpus]:
+def reading(text: Given | Data, settings: Settings, report: Report | None = None) -> Iterator[Corpus]:
     """A text as the numbers of its words, if it has words enough."""
+    text = text if isinstance(text, Data) else Data(train=named(text))
     with Meter("reading", "words", 0, report) as meter:
         corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
     with corpus:
         if len(corpus.words) < 2:
             raise LexigraphError(
-                f"{name_of(text)} has one word that is seen often enough, {corpus.words[0]!r}: vectors need two."
+                f"{shown(text.train)} has one word that is seen often enough, {corpus.words[0]!r}: vectors need two."
             )
         if report:
             positions = corpus.tokens + corpus.dropped
