@@ -22,6 +22,7 @@ from lexigraph.text import corpus
 from lexigraph.text.batches import first_rows
 from lexigraph.text.columns import MAIN, tables_of
 from lexigraph.text.planning import training_plan
+from lexigraph.text.remarks import remarks
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table
 from lexigraph.text.tables import tables as read_tables
@@ -41,6 +42,8 @@ def prepared(folder: Path, recipe: Recipe, start: Start | None, reporter: Report
     """Everything before step 0, in a folder that appears only when it is complete; and the network, as it is born."""
     with creating(folder) as temporary:
         run = Run(temporary)
+        for remark in remarks(recipe.data, system(recipe.system).fields, recipe.tokenizer.kind):
+            reporter.say(f"! {remark}")
         known = None if start is None else start.vocabularies(recipe)
         vocabularies = _write_tables(recipe, known, temporary, reporter)
         tables = tables_in(temporary, recipe)

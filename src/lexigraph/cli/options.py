@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, overload
 
 import typer
+
+from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from lexigraph.abilities.textmodel import TextModel
@@ -70,8 +72,14 @@ def read_texts(texts: list[str] | None, file: str | None = None) -> Iterator[str
         yield from (line.rstrip("\n") for line in sys.stdin)
 
 
+@overload
+def paths(names: list[str]) -> list[Path]: ...
+@overload
+def paths(names: None) -> None: ...
 def paths(names: list[str] | None) -> list[Path] | None:
     """What an option names, as files: no text stands on the command line."""
+    if names and not all(names):
+        raise UsageError("An empty name stands where a text should be named, in --data, --valid or --test.")
     return [Path(name) for name in names] if names else None
 
 

@@ -97,7 +97,7 @@ def evaluate(
         return
     from lexigraph import api
 
-    scores = api.evaluate(run, [Path(name) for name in data], train=paths(train), device=device, int8=int8)
+    scores = api.evaluate(run, paths(data), train=paths(train), device=device, int8=int8)
     if as_json:
         print_json(scores)
     else:

@@ -97,7 +97,7 @@ def compare(
 
     rows = comparison.compare(
         names,
-        [Path(name) for name in data],
+        paths(data),
         out,
         benchmarks=benchmarks,
         set=recipes.settings(change or []),

@@ -18,6 +18,7 @@ from lexigraph.cli.options import (
     Quiet,
     TrainingText,
     notify,
+    paths,
     print_json,
     print_table,
     write_text,
@@ -73,9 +74,7 @@ def train(
         raise LexigraphError(f"A training for {out} was broken off: go on with --resume, or remove {kept}.")
     chosen = vars(recipes.read(recipe, asked).words)
     known = WordVectors.load(start) if start else None
-    wv = WordVectors.train(
-        [Path(name) for name in data], **chosen, start=known, report=None if quiet else notify, checkpoint=kept
-    )
+    wv = WordVectors.train(paths(data), **chosen, start=known, report=None if quiet else notify, checkpoint=kept)
     wv.save(out)
     print(out)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import zipfile
 from functools import lru_cache
+from io import BufferedIOBase
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import cast
 
 from lexigraph.errors import LexigraphError
 
@@ -30,7 +31,7 @@ def members(path: Path) -> list[str]:
     return sorted(name for name in names if ".." not in name.split("/"))
 
 
-def open_member(path: Path, name: str) -> IO[bytes]:
+def open_member(path: Path, name: str) -> BufferedIOBase:
     """The bytes of a member."""
     archive, known = _opened(path, *_version(path))
     info = known.get(name)
@@ -44,7 +45,7 @@ def open_member(path: Path, name: str) -> IO[bytes]:
             "does: it looks like a zip bomb. If it is meant, unpack it and name the file."
         )
     try:
-        return archive.open(info)
+        return cast(BufferedIOBase, archive.open(info))
     except NotImplementedError as error:  # a way of packing that Python does not know
         raise LexigraphError(f"{path}: the member {name} cannot be read ({error}). Unpack it first.") from None
 

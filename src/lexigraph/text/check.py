@@ -242,6 +242,11 @@ def _characters(code_points: np.ndarray) -> tuple[dict[str, float], dict[str, in
     return shares, dict(unusual.most_common(5))
 
 
+def scripts_of(code_points: np.ndarray) -> dict[str, float]:
+    """Share of letters by script."""
+    return _characters(code_points)[0]
+
+
 def _shown(value: Fact) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name.replace('_', ' ')} = {_shown(part)}" for name, part in value.items())

@@ -19,11 +19,11 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TextIO, TypeAlias
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import archives, readers
@@ -159,9 +159,7 @@ def _chosen(where: Path, files: list[str]) -> list[str]:
         holds = f"only files that are no text: {told}" if left else "no files"
         raise LexigraphError(f"{where} holds {holds}. Name a text, or a folder with texts in it.")
     if left:
-        warnings.warn(
-            f"{where}: {len(texts):,} texts are read, {left.total():,} files left out ({told}).", stacklevel=2
-        )
+        warnings.warn(f"{where}: texts are read from {len(texts):,} files; left out: {told}.", stacklevel=2)
     return texts
 
 
@@ -202,32 +200,31 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 def _kept(name: str) -> Path | None:
     """Where the text is kept of a name that is no file, or of a pipe, which can be read but once."""
+    if name == STDIN:
+        return _spool_stdin(sys.stdin)
     if name in _spooled:
         return _spooled[name]
-    if name == STDIN:
-        _spooled[name] = _spool_stdin()
-    elif name.startswith("<") and name.endswith(">"):
+    if name.startswith("<") and name.endswith(">"):
         raise LexigraphError(f"{name} were given from memory, which is gone: give the texts again.")
-    elif (path := Path(name)).exists() and not path.is_file() and not path.is_dir():
+    if (path := Path(name)).exists() and not path.is_file() and not path.is_dir():
         with path.open("rb") as stream:
             _spooled[name] = _spool(stream.read, name.strip("/").replace("/", "-"))
     return _spooled.get(name)
 
 
-def _spool_stdin() -> Path:
-    if sys.stdin is None or sys.stdin.isatty():
+@cache
+def _spool_stdin(stdin: TextIO) -> Path:
+    if stdin.isatty():
         print("Reading text from standard input; end with Ctrl-D.", file=sys.stderr)
-    stream = getattr(sys.stdin, "buffer", None)
-    read = stream.read if stream else lambda size: sys.stdin.read(size).encode()
-    file = _spool(read, "standard-input")
+    stream = getattr(stdin, "buffer", None)
+    file = _spool(stream.read if stream else lambda size: stdin.read(size).encode(), "standard-input")
     if not file.stat().st_size:
         raise LexigraphError("Standard input is empty: pipe a text into the command, or name a file.")
     return file
 
 
-def _spool(read: object, name: str) -> Path:
+def _spool(read: Callable[[int], bytes], name: str) -> Path:
     """Keep what can be read once in a file, whose suffix tells how it is compressed."""
-    assert callable(read)
     first = read(1 << 20)
     suffix = next((suffix for suffix, (_, magic) in COMPRESSED.items() if first.startswith(magic)), "")
     file = Path(_folder().name) / f"{name}{suffix}"

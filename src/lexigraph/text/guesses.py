@@ -141,7 +141,8 @@ def recipes_for(kind: str) -> tuple[str, ...]:
     if kind in NEEDED:
         return tuple(fitting)
     # of many, those that are not another one for a certain text, method or machine: gpt-shakespeare, skipgram-hs
-    return tuple(name for name in fitting if not any(name.startswith(f"{other}-") for other in fitting))
+    own = (name for name in fitting if not any(name.startswith(f"{other}-") for other in fitting))
+    return tuple(name for name in own if not name.endswith("-gpu"))
 
 
 def commands(

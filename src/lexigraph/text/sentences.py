@@ -47,7 +47,6 @@ END = re.compile(  # a place where a sentence may end: final marks, or what stan
     rf"(?:\s+(?P<smile>(?:{EMOTICON}(?:\s+|$))*)|(?<=[{WIDE}」』）】])(?=\S)|$)"
     rf"|(?:(?<=\s){EMOTICON}|(?<!\S)(?:https?://|www\.)\S+|(?<!\S)[-_=*~#]{{4,}})\s+(?=[\"“(]?[A-Z])"
 )
-WORD = re.compile(r"\S*$")
 BULLET = re.compile(r"\s*(?:[-*•‣◦–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|[ivxIVX]+[.)])\s+\S")
 ENUMERATOR = re.compile(r"[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]+)$")
 INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]$")
@@ -137,8 +136,7 @@ def _ends(text: str, begin: int, found: re.Match[str]) -> bool:
         return not (lower and close)  # "What?" he asked.
     if mark != ".":  # an ellipsis, or other scripts' full stops
         return not lower
-    last = WORD.search(text, begin, found.start())
-    word = (last[0] if last else "").lstrip(OPENING)
+    word = text[max(begin, text.rfind(" ", begin, found.start()) + 1) : found.start()].lstrip(OPENING)
     before = text[begin : found.start() - len(word)].rstrip()
     if ENUMERATOR.match(word) and (not before.strip(OPENING) or (word.isdigit() and before[-1] in ":;")):
         return False  # "1." begins the sentence or a part of it

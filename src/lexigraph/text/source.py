@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
@@ -194,7 +193,7 @@ def _check_exists(path: Path) -> None:
         raise LexigraphError(f"{path}: no such file. {hint}")
 
 
-def opened(path: Path) -> BufferedIOBase | IO[bytes]:
+def opened(path: Path) -> BufferedIOBase:
     """The bytes of a file or of a member of a .zip, decompressed if its suffix says so."""
     if archive := archives.archive_of(path):
         return archives.open_member(*archive)
