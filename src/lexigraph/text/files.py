@@ -22,8 +22,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
+from io import TextIOBase
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import TypeAlias, cast
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import archives, readers
@@ -201,7 +202,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 def _kept(name: str) -> Path | None:
     """Where the text is kept of a name that is no file, or of a pipe, which can be read but once."""
     if name == STDIN:
-        return _spool_stdin(sys.stdin)
+        return _spool_stdin(cast(TextIOBase, sys.stdin))
     if name in _spooled:
         return _spooled[name]
     if name.startswith("<") and name.endswith(">"):
@@ -213,7 +214,7 @@ def _kept(name: str) -> Path | None:
 
 
 @cache
-def _spool_stdin(stdin: TextIO) -> Path:
+def _spool_stdin(stdin: TextIOBase) -> Path:
     if stdin.isatty():
         print("Reading text from standard input; end with Ctrl-D.", file=sys.stderr)
     stream = getattr(stdin, "buffer", None)

@@ -144,5 +144,6 @@ def _ends(text: str, begin: int, found: re.Match[str]) -> bool:
     if known in TITLES:
         return bool(following) and not following[0].isalnum()
     if known in ABBREVIATIONS or INITIALS.match(word):
-        return not lower and (bool(close) or after.rstrip(",.;:!?'’").lower() in STARTERS)
+        starts = following.rstrip(",;:!?'’").lower() in STARTERS  # with a full stop, "A." is an initial, too
+        return not lower and (bool(close) or starts)
     return not lower or (len(word) > 3 and word.isalpha() and not close)  # a short one may be an abbreviation
