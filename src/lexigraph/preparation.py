@@ -21,6 +21,7 @@ from lexigraph.starting import Start
 from lexigraph.text import corpus
 from lexigraph.text.batches import first_rows
 from lexigraph.text.columns import MAIN, tables_of
+from lexigraph.text.learning import learn_vocabularies
 from lexigraph.text.planning import training_plan
 from lexigraph.text.remarks import remarks
 from lexigraph.text.storing import write_tables
@@ -73,7 +74,7 @@ def _write_tables(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
             raise UsageError(f"This {recipe.system} model learns from a further table: add a section [data.{name}].")
         data = recipe.tables[name] if name else recipe.data
         cleaner = corpus.make_cleaner(data, columns)
-        vocabularies = corpus.learn_vocabularies(recipe, data, columns, cleaner, vocabularies)
+        vocabularies = learn_vocabularies(recipe, data, columns, cleaner, vocabularies)
         sources.append((name, columns, data, cleaner))
     vocabularies.save(folder)
     for name, columns, data, cleaner in sources:
