@@ -31,6 +31,7 @@ from lexigraph.run import FORMAT, Run, folder_for, remove, terminable, word_vect
 from lexigraph.starting import Start, start_from
 from lexigraph.text import corpus
 from lexigraph.text.columns import MAIN
+from lexigraph.text.files import Given, Names, named, same, shown
 from lexigraph.text.planning import training_plan
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table
@@ -51,11 +52,11 @@ def load(folder: str | Path, device: str = "auto", *, int8: bool = False) -> Tex
 
 def train(
     recipe: str | Path | None = None,
-    data: str | Path | None = None,
+    data: Given | None = None,
     out: str | Path | None = None,
     *,
-    valid: str | Path | None = None,
-    test: str | Path | None = None,
+    valid: Given | None = None,
+    test: Given | None = None,
     start: str | Path | None = None,
     set: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -98,11 +99,11 @@ def train(
 
 def prepare(
     recipe: str | Path,
-    data: str | Path | None = None,
+    data: Given | None = None,
     out: str | Path | None = None,
     *,
-    valid: str | Path | None = None,
-    test: str | Path | None = None,
+    valid: Given | None = None,
+    test: Given | None = None,
     start: str | Path | None = None,
     set: Mapping[str, Any] | None = None,
     tiny: bool = False,
@@ -121,16 +122,16 @@ def prepare(
 
 def _asked(
     recipe: str | Path,
-    data: str | Path | None,
-    valid: str | Path | None,
-    test: str | Path | None,
+    data: Given | None,
+    valid: Given | None,
+    test: Given | None,
     start: str | Path | None,
     set: Mapping[str, Any] | None,
     tiny: bool,
 ) -> tuple[Recipe, Start | None]:
     """The recipe with all that was asked for, and what it starts from."""
-    files = {"data.train": data, "data.valid": valid, "data.test": test}
-    changes = {key: str(file) for key, file in files.items() if file is not None} | dict(set or {})
+    given = {"data.train": data, "data.valid": valid, "data.test": test}
+    changes = {key: named(each) for key, each in given.items() if each is not None} | dict(set or {})
     asked = recipes.read(recipe, changes, tiny=tiny)
     if start is None:
         return asked, None
@@ -240,9 +241,9 @@ def _scores(model: TextModel, run: Run, table: Table, steps: int, baseline: Any 
 
 def evaluate(
     folder: str | Path,
-    data: str | Path,
+    data: Given,
     *,
-    train: str | Path | None = None,
+    train: Given | None = None,
     device: str = "auto",
     int8: bool = False,
 ) -> dict[str, Any]:
@@ -253,14 +254,15 @@ def evaluate(
     """
     model = TextModel.load(folder, "cpu" if int8 and device == "auto" else device)
     run = Run.open(folder)
-    if corpus.find(str(data)) == corpus.find(model.recipe.data.train):
+    names = named(data)
+    if same(names, model.recipe.data.train):
         warnings.warn(
-            f"{data} is what {folder} was trained on: the scores say little about other text.", stacklevel=2
+            f"{shown(names)} is what {folder} was trained on: the scores say little about other text.", stacklevel=2
         )
     with _temporary_folder() as temporary:
         task, steps = task_of(model.recipe), _scored_step(run)
-        baseline = task.baseline(_table(model, train, temporary, "train")) if train else None
-        table = _table(model, data, temporary, "test")
+        baseline = task.baseline(_table(model, named(train), temporary, "train")) if train else None
+        table = _table(model, names, temporary, "test")
         scores = _scores(model, run, table, steps, baseline)
         if int8:
             scores["int8"] = _scores(model.quantise(), run, table, steps)
@@ -269,7 +271,7 @@ def evaluate(
         try:
             with locked(run.path, wait=True):  # another process may measure it, too
                 results = run.json("results.json")
-                results.setdefault("files", {})[str(data)] = scores
+                results.setdefault("files", {})[shown(names)] = scores
                 run.write("results.json", results)
         except LexigraphError as error:  # a read-only folder is no reason to lose the scores
             warnings.warn(str(error), stacklevel=2)
@@ -295,10 +297,10 @@ def _temporary_folder() -> Iterator[Path]:
             ) from None
 
 
-def _table(model: TextModel, data: str | Path, temporary: Path, split: str) -> Table:
+def _table(model: TextModel, data: Names, temporary: Path, split: str) -> Table:
     """A file as the model reads text, in a temporary folder."""
     folder, columns = temporary / split, columns_of(model.recipe)
-    source = dataclasses.replace(model.recipe.data, train=str(data), valid="", test="", split=(1.0,))
+    source = dataclasses.replace(model.recipe.data, train=data, valid="", test="", split=(1.0,))
     cleaner = corpus.trained_cleaner(source, *model.vocabularies.tokenizers().values())
     source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `cleaner`
     found = (dataclasses.replace(each, split=split) for each in corpus.examples(source, columns, cleaner))

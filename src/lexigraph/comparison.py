@@ -24,13 +24,14 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.outputs import json_text
 from lexigraph.registry import nearest
 from lexigraph.run import folder_for, replacing
+from lexigraph.text.files import Given, Names, named, on_disk
 
 Row = dict[str, Any]
 
 
 def compare(
     names: Sequence[str],
-    data: str | Path,
+    data: Given,
     out: str | Path,
     *,
     benchmarks: str | Path | None = None,
@@ -47,6 +48,7 @@ def compare(
     folder = folder_for(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LexigraphError(f"{folder} is not empty: choose another --out.")
+    data = named(data)
     one = _vectors if kinds == {True} else _network
     rows = []
     for name in names:
@@ -59,10 +61,10 @@ def compare(
     return rows
 
 
-def _network(name: str, data: str | Path, out: Path, changes: dict[str, Any]) -> Row:
+def _network(name: str, data: Names, out: Path, changes: dict[str, Any]) -> Row:
     from lexigraph import api
 
-    model = api.train(name, data, out, set=changes, quiet=True)
+    model = api.train(name, [Path(each) for each in on_disk(data)], out, set=changes, quiet=True)
     results = json.loads((out / "results.json").read_text())
     scores = results["scores"].get("test") or results["scores"].get("valid") or {}
     row: Row = {"recipe": name, "parameters": sum(p.numel() for p in model.network.parameters())}
@@ -75,10 +77,11 @@ def _network(name: str, data: str | Path, out: Path, changes: dict[str, Any]) ->
     return row | {"seconds": results["seconds"], "peak memory, GB": results["peak_memory_gb"]}
 
 
-def _vectors(name: str, data: str | Path, out: Path, changes: dict[str, Any]) -> Row:
+def _vectors(name: str, data: Names, out: Path, changes: dict[str, Any]) -> Row:
     whole = {key if "." in key else f"words.{key}": value for key, value in changes.items()}
     changed = [part for key, value in whole.items() for part in ("--set", f"{key}={value}")]
-    command = ["train", name, "--data", str(data), "--out", str(out), "--quiet", *changed]
+    given = [part for each in on_disk(data) for part in ("--data", each)]
+    command = ["train", name, *given, "--out", str(out), "--quiet", *changed]
     done = subprocess.run([sys.executable, "-m", "lexigraph", *command], capture_output=True, text=True, check=False)
     if done.returncode:
         raise LexigraphError(f"{name}: {done.stderr.strip().removeprefix('lexigraph: ')}")

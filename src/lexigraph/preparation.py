@@ -21,7 +21,9 @@ from lexigraph.starting import Start
 from lexigraph.text import corpus
 from lexigraph.text.batches import first_rows
 from lexigraph.text.columns import MAIN, tables_of
+from lexigraph.text.learning import learn_vocabularies
 from lexigraph.text.planning import training_plan
+from lexigraph.text.remarks import remarks
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table
 from lexigraph.text.tables import tables as read_tables
@@ -42,6 +44,8 @@ def prepared(folder: Path, recipe: Recipe, start: Start | None, reporter: Report
     """Everything before step 0, in a folder that appears only when it is complete; and the network, as it is born."""
     with creating(folder) as temporary:
         run = Run(temporary)
+        for remark in remarks(recipe.data, system(recipe.system).fields, recipe.tokenizer.kind):
+            reporter.say(f"! {remark}")
         known = None if start is None else start.vocabularies(recipe)
         vocabularies = write_encoded(recipe, known, temporary, reporter)
         tables = tables_in(temporary, recipe)
@@ -79,7 +83,7 @@ def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
             raise UsageError(f"This {recipe.system} model learns from a further table: add a section [data.{name}].")
         data = recipe.tables[name] if name else recipe.data
         cleaner = corpus.make_cleaner(data, columns)
-        vocabularies = corpus.learn_vocabularies(recipe, data, columns, cleaner, vocabularies)
+        vocabularies = learn_vocabularies(recipe, data, columns, cleaner, vocabularies)
         sources.append((name, columns, data, cleaner))
     vocabularies.save(folder)
     for name, columns, data, cleaner in sources:

@@ -38,12 +38,14 @@ def ranged(default: T, low: float, high: float = math.inf) -> T:
 class Data:
     """Which text, and how it is cut into examples."""
 
-    train: str = ""  # a file, or `grammar` for the built-in corpus
-    valid: str = ""  # empty: taken from `train` as `split` says
-    test: str = ""  # likewise
+    train: str | tuple[str, ...] = ""  # files, folders, patterns, or `grammar` for the built-in corpus
+    valid: str | tuple[str, ...] = ""  # empty: taken from `train` as `split` says
+    test: str | tuple[str, ...] = ""  # likewise
     split: tuple[float, ...] = (0.9, 0.05, 0.05)  # shares of train, valid, test when there is one file
     unit: Literal["line", "stream"] = "line"  # a line of a file, or a window of one long stream
+    split_sentences: bool = False  # cut running text into sentences, each a line
     documents: str = "none"  # where documents begin: none, line, blank, file, or a column's name
+    encoding: str = "auto"  # of text that is neither UTF-8 nor has a byte order mark: cp1252 …; auto: refused
     columns: dict[str, str] = field(default_factory=dict)  # our column -> the file's field
     clean: tuple[str, ...] = ()  # cleaning rules, in order
     rare: tuple[int, ...] = ranged((), 0)  # then in stages: words seen at most so often go,
@@ -143,10 +145,7 @@ class Part:
 
 
 SECTIONS: dict[str, type] = {"data": Data, "tokenizer": Tokenizer, "train": Train, "eval": Eval}
-SYSTEM_SECTIONS = {
-    "model": "Config",
-    "objective": "Objective",
-}  # section -> its dataclass in the system's module
+SYSTEM_SECTIONS = {"model": "Config", "objective": "Objective"}  # section -> its dataclass in the system's module
 
 
 @dataclass(frozen=True)

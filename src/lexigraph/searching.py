@@ -16,13 +16,13 @@ from itertools import islice
 from pathlib import Path
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text.corpus import GRAMMAR, find, texts_of
-from lexigraph.text.source import COMPRESSED, Source, line_blocks
+from lexigraph.text.corpus import texts_of
+from lexigraph.text.files import GRAMMAR, listed
+from lexigraph.text.source import Source, line_blocks
 from lexigraph.words.progress import Report
 from lexigraph.words.search import Index, WordFilter, by_words
 
 MOST_CHARS = 10_000_000  # of a line: what is longer is hardly text
-PLAIN = (".txt", ".text", ".md", ".rst", ".tsv", ".csv", ".jsonl", ".json", ".conll", ".conllu", ".log", ".tex")
 SNIPPET = 200  # characters of a line that are shown around its first marked word
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -87,29 +87,14 @@ def search(
 
 
 def found_files(files: Iterable[str | Path]) -> list[str]:
-    """The files, and those that lie in folders among them, in order of their names."""
-    paths: list[str] = []
-    for given in files:
-        path = Path(find(str(given)))
-        if not path.is_dir():
-            paths.append(str(path))
-            continue
-        inside = [each for each in sorted(path.rglob("*")) if each.is_file() and _plain(each)]
-        if not inside:
-            raise LexigraphError(f"The folder {path} holds no text: files that end in {', '.join(PLAIN)}.")
-        paths += map(str, inside)
+    """The files, and those that folders, patterns and archives among them hold, in order of their names."""
+    paths = listed(tuple(map(str, files)))
     if not paths:
         raise UsageError("Say where to look: name files or folders.")
-    for missing in (each for each in paths if each != GRAMMAR and not Path(each).exists()):
-        Source(missing)  # says that there is none, and what is near
+    for path in paths:
+        if path != GRAMMAR:
+            Source(path)  # says where there is none, and what is near
     return paths
-
-
-def _plain(path: Path) -> bool:
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return bool(suffixes) and suffixes[-1] in PLAIN
 
 
 def lines(paths: Sequence[str]) -> Iterator[tuple[str, int, str]]:

@@ -33,7 +33,8 @@ def typed(value: Any, kind: Any, key: str, where: str) -> Any:
     """`value` as the type that the dataclass asks for, or an error that names key and line."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        kind = next(choice for choice in arguments if choice is not type(None))
+        several = [choice for choice in arguments if get_origin(choice) is tuple and isinstance(value, list | tuple)]
+        kind = next(choice for choice in several or arguments if choice is not type(None))
         return typed(value, kind, key, where)
     if origin is Literal:
         if value not in arguments:

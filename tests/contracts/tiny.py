@@ -23,6 +23,7 @@ from lexigraph.registry import SYSTEMS
 from lexigraph.text import corpus
 from lexigraph.text.batches import Rows
 from lexigraph.text.columns import Traits
+from lexigraph.text.learning import learn_vocabularies
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table, tables
 from lexigraph.text.vocabularies import Vocabularies
@@ -80,7 +81,7 @@ def data_of(system: str) -> tuple[Vocabularies, Table]:
     """What the built-in corpus is to a system."""
     recipe = recipe_of(system)
     columns = SYSTEMS[recipe.system].network_class().columns(recipe)
-    vocabularies = corpus.learn_vocabularies(recipe, recipe.data, columns)
+    vocabularies = learn_vocabularies(recipe, recipe.data, columns)
     folder = Path(tempfile.mkdtemp())
     write_tables(corpus.examples(recipe.data, columns), columns, vocabularies, folder)
     return vocabularies, tables(folder, columns)["train"]

@@ -200,10 +200,13 @@ def test_commands_are_given_for_the_recipes_that_there_are(write):
     path = write("a.txt", SENTENCES)
     assert check(path).commands == (f"lexigraph train gpt --data {path} --set data.unit=line --out runs/gpt",)
     path = write("b.txt", WRAPPED)
-    assert check(path).commands == tuple(
-        f"lexigraph train {recipe} --data {path} --set data.unit=stream --out runs/{recipe}"
-        for recipe in ("gpt", "lstm-lm")
+    assert check(path).commands == (
+        f"lexigraph train gpt --data {path} --set data.unit=stream --out runs/gpt",
+        f"lexigraph train lstm-lm --data {path} --set data.unit=stream --out runs/lstm-lm",
+        f"lexigraph train picture --data {path} --split-sentences --out runs/picture",
     )
+    assert {"gpt", "bert", "picture", "skipgram"} <= set(check(path).recipes)
+    assert "transformer" not in check(path).recipes
     (command,) = check(write("c.tsv", "id1\tone text\nid2\tmore text\n")).commands
     assert """--set 'data.columns={text = "2"}'""" in command
     assert check(write("e.txt", "ein\ta\nzwei\tb\n")).commands == ()  # a .tsv first

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Data
-from lexigraph.text import corpus, source, storing
+from lexigraph.text import corpus, files, source, storing
 from lexigraph.text.batches import Rows
 from lexigraph.text.columns import Column, Traits
 from lexigraph.text.encoding import Example
@@ -158,8 +158,8 @@ def test_data_files_are_found_under_the_folder_that_the_environment_names(write,
     monkeypatch.chdir("/")
     monkeypatch.setenv("LEXIGRAPH_DATA", str(tmp_path))
     assert [text_of(example) for example in examples(Data(train="mine.txt", split=(1.0,)))] == ["a", "b"]
-    assert corpus.find("grammar") == "grammar"
-    assert corpus.find("nowhere.txt") == "nowhere.txt"
+    assert files.find("grammar") == "grammar"
+    assert files.find("nowhere.txt") == "nowhere.txt"
 
 
 # ---- documents ----

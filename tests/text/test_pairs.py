@@ -146,7 +146,7 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"data\.columns lacks target"):
         examples(data_of(file, columns={"source": "1"}))
     plain = written(tmp_path, name="pairs.txt")
-    with pytest.raises(UsageError, match=r"Name the file \.tsv"):
+    with pytest.raises(UsageError, match=r"Name the file \.csv, \.tsv"):
         examples(data_of(plain))
 
 

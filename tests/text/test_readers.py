@@ -296,7 +296,9 @@ def test_a_binary_file_is_refused(write):
     message = refusal(lambda: list(read(path_later)))
     assert "line 4" in message
     assert "byte offset 20" in message
-    assert "UTF-16" in refusal(lambda: list(read(write("c.txt", "hello".encode("utf-16")))))
+    unmarked = refusal(lambda: list(read(write("c.txt", "hello there".encode("utf-16-le")))))
+    assert "UTF-16 without a byte order mark" in unmarked
+    assert "data.encoding=utf-16-le" in unmarked
 
 
 @pytest.mark.parametrize("before", [0, 3, source.BLOCK_BYTES // 5 + 7])
@@ -365,8 +367,9 @@ def test_formats_by_name():
     assert [file_format(name) for name in names] == (
         ["text", "text", "text", "json", "json", "tsv", "conllu", "conll", "text"]
     )
-    assert "TSV" in refusal(lambda: file_format("table.csv"))
-    assert "unpack" in refusal(lambda: file_format("texts.zip"))
+    assert [file_format(name) for name in ("a.csv", "a.CSV.gz", "a.parquet")] == ["csv", "csv", "parquet"]
+    assert "unpack" in refusal(lambda: file_format("texts.7z"))
+    assert "save its text" in refusal(lambda: file_format("letter.docx"))
 
 
 def test_requests_that_do_not_fit_the_file_are_refused(write):

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import constructions
+from lexigraph.words import training
 from lexigraph.words.corpus import Corpus, sentences
 from lexigraph.words.scan import END, Types
+from lexigraph.words.settings import Settings
 
 TEXT = "The cat saw the cat.\n\n'Tis don't o' rock'n'roll — “naïve” हिन्दी 🙂 x’y\nend"
 
@@ -158,3 +160,30 @@ def test_wrong_requests(tmp_path):
         Corpus.read(tmp_path / "binary")
     with pytest.raises(LexigraphError, match="no such file"):
         Corpus.read(tmp_path / "nothing")
+
+
+def test_elided_articles_are_words_of_their_own(tmp_path):
+    file = write(tmp_path, "L'homme qu’il aime n'est pas l'ami d'Anne, 'voilà'\n")
+    assert list(sentences(file, split="elision")) == [
+        ["l'", "homme", "qu'", "il", "aime", "n'", "est", "pas", "l'", "ami", "d'", "anne", "voilà"]
+    ]
+    assert next(sentences(file))[:2] == ["l'homme", "qu'il"]
+
+
+def test_letters_of_scripts_without_spaces_are_words(tmp_path):
+    file = write(tmp_path, "我喜欢 GPT4 猫。\nพี่กิน\nカタ kana's\n")
+    assert list(sentences(file, split="characters")) == [
+        ["我", "喜", "欢", "gpt4", "猫"],
+        ["พี่", "กิ", "น"],
+        ["カ", "タ", "kana's"],
+    ]
+
+
+def test_the_reader_of_words_says_when_they_are_none(tmp_path):
+    said = []
+    with training.reading(write(tmp_path, "l'homme et l'ami\n" * 9), Settings(min_count=1).resolved(), said.append):
+        pass
+    assert any("words.split=elision" in line for line in said)
+    with training.reading(write(tmp_path, "我喜欢猫\n他走了\n" * 9), Settings(min_count=1).resolved(), said.append):
+        pass
+    assert any("words.split=characters" in line for line in said)

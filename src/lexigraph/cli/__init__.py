@@ -25,7 +25,13 @@ Verbs = dict[str, Callable[..., None]]
 
 PANELS: dict[str, Verbs] = {  # as the help shows them
     "Training": {"train": training.train, "recipes": training.recipes, "compare": training.compare},
-    "Text": {"convert": text.convert, "check": text.check, "search": text.search, "tokenize": text.tokenize},
+    "Text": {
+        "check": text.check,
+        "sentences": text.sentences,
+        "search": text.search,
+        "tokenize": text.tokenize,
+        "convert": text.convert,
+    },
     "Runs": {"demo": runs.demo, "info": runs.info, "eval": runs.evaluate},
     "Abilities": {
         "generate": language.generate,

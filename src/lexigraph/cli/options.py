@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar, overload
 
 import typer
 
@@ -20,7 +20,12 @@ Answer = TypeVar("Answer")
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-TrainingText = Annotated[str | None, typer.Option(help="Training text, or `grammar` for the built-in corpus.")]
+FORMS = "A file, folder, 'pattern*' or - for stdin; may be given again"
+TrainingText = Annotated[
+    list[str] | None, typer.Option(metavar="TEXT", help=f"Training text. {FORMS}; `grammar`: the built-in corpus.")
+]
+HeldOut = Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A text of its own; else part of --data.")]
+SplitSentences = Annotated[bool, typer.Option("--split-sentences", help="Cut running text into sentences.")]
 Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
 FromFile = Annotated[
     str | None, typer.Option("--file", metavar="FILE", help="Texts from a file, one a line; -: from standard input.")
@@ -129,6 +134,17 @@ class Printer:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.as_json and kind is None:
             print("]" if self.items else "[]")
+
+
+@overload
+def paths(names: list[str]) -> list[Path]: ...
+@overload
+def paths(names: None) -> None: ...
+def paths(names: list[str] | None) -> list[Path] | None:
+    """What an option names, as files: no text stands on the command line."""
+    if names and not all(names):
+        raise UsageError("An empty name stands where a text should be named, in --data, --valid or --test.")
+    return [Path(name) for name in names] if names else None
 
 
 def first_process() -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, TypeGuard
 import typer
 
 from lexigraph.cli.options import (
+    FORMS,
     AsJson,
     Device,
     Force,
@@ -17,6 +18,7 @@ from lexigraph.cli.options import (
     RunArgument,
     load_model,
     notify,
+    paths,
     print_json,
     print_table,
     write_text,
@@ -63,13 +65,15 @@ def info(run: RunArgument, as_json: AsJson = False) -> None:
 
 def evaluate(
     run: RunArgument,
-    data: Annotated[str, typer.Option(help="The text to score.")],
+    data: Annotated[list[str], typer.Option(metavar="TEXT", help=f"The text to score. {FORMS}.")],
     device: Device = "auto",
     as_json: AsJson = False,
     suite: Annotated[str, typer.Option(help="`latent`: all that a model of sentence vectors can be asked.")] = "",
     judge: Annotated[Path | None, typer.Option(metavar="RUN", help="A language model of other text.")] = None,
     int8: Annotated[bool, typer.Option("--int8", help="Also in 8 bits, side by side.")] = False,
-    train: Annotated[str | None, typer.Option(help="The training text: for n-grams of it, or copies.")] = None,
+    train: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="The training text: for n-grams of it, or copies.")
+    ] = None,
     domain: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="Text of another domain.")] = None,
     edits: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Pairs: sentence-edits, styleptb.")] = None,
     similarity: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds sts-b and sick.")] = None,
@@ -90,11 +94,13 @@ def evaluate(
     if suite and int8:
         raise UsageError("--int8 is not for suites: leave out one of them.")
     if suite:
-        _latent(run, data, device, as_json, train, given)
+        if len(data) > 1 or len(train or ()) > 1:
+            raise UsageError("A suite takes one --data and one --train: a folder or a pattern names several files.")
+        _latent(run, data[0], device, as_json, train[0] if train else None, given)
         return
     from lexigraph import api
 
-    scores = api.evaluate(run, data, train=train, device=device, int8=int8)
+    scores = api.evaluate(run, paths(data), train=paths(train), device=device, int8=int8)
     if as_json:
         print_json(scores)
     else:

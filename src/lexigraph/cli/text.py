@@ -1,4 +1,4 @@
-"""The verbs of text and of files: check, tokenize, convert."""
+"""The verbs of text and of files: check, sentences, tokenize, convert."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from lexigraph.cli.options import (
     Texts,
     answers,
     notify,
+    paths,
     print_json,
     print_table,
     read_texts,
@@ -24,23 +25,44 @@ from lexigraph.errors import UsageError
 
 
 def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A text, JSON lines, TSV or CoNLL file.")],
-    valid: Annotated[str | None, typer.Option(help="A validation file, to look for leakage.")] = None,
-    test: Annotated[str | None, typer.Option(help="A test file, likewise.")] = None,
+    file: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Files, folders, 'patterns*' or - for stdin.")],
+    valid: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A validation text, for leakage.")] = None,
+    test: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A test text, likewise.")] = None,
+    encoding: Annotated[str, typer.Option(help="Of text that is not UTF-8: cp1252 …")] = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """What a text file holds, before anyone trains on it."""
+    """What a text holds, before anyone trains on it, and the commands that train on it."""
     from lexigraph.text.check import check as look
-    from lexigraph.text.corpus import find
 
-    files = {name: find(path) for name, path in {"train": file, "valid": valid, "test": test}.items() if path}
-    report = look(files)
+    given = {"train": paths(file), "valid": paths(valid), "test": paths(test)}
+    report = look({name: each for name, each in given.items() if each}, encoding=encoding)
     if as_json:
         print_json(report.to_dict())
         return
     print_table(("", ""), report.rows())
     for warning in report.warnings:
         notify(f"! {warning}")
+
+
+def sentences(
+    file: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Files, folders, 'patterns*' or - for stdin.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where they go; else to standard output.")] = None,
+    force: Force = False,
+) -> None:
+    """Cut running text into sentences, one a line; a blank line stands between texts of two files."""
+    from lexigraph.outputs import free_file
+    from lexigraph.run import replacing
+    from lexigraph.text.corpus import documents_of
+
+    lines = (f"{line}\n" for line in documents_of(tuple(file) if len(file) > 1 else file[0]))
+    if out is None:
+        for line in lines:
+            print(line, end="")
+        return
+    free_file(out, "text", (".txt",), force)
+    with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as opened:
+        opened.writelines(lines)
+    print(out)
 
 
 def search(

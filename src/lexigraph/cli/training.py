@@ -7,7 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from lexigraph.cli.options import AsJson, Quiet, TrainingText, first_process, notify, print_json, print_table
+from lexigraph.cli.options import (
+    FORMS,
+    AsJson,
+    HeldOut,
+    Quiet,
+    SplitSentences,
+    TrainingText,
+    first_process,
+    notify,
+    paths,
+    print_json,
+    print_table,
+)
 from lexigraph.errors import UsageError
 
 
@@ -15,8 +27,8 @@ def train(
     recipe: Annotated[str | None, typer.Argument(metavar="NAME", help="A recipe's name or .toml file.")] = None,
     data: TrainingText = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
-    valid: Annotated[str | None, typer.Option(help="Validation text; else part of --data.")] = None,
-    test: Annotated[str | None, typer.Option(help="Test text; else part of --data.")] = None,
+    valid: HeldOut = None,
+    test: HeldOut = None,
     start: Annotated[
         Path | None, typer.Option("--from", help="Fine-tune this run; go on from these vectors.")
     ] = None,
@@ -24,6 +36,7 @@ def train(
         list[str] | None, typer.Option("--set", help="Change a key: train.steps=500, words.dim=50.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    split_sentences: SplitSentences = False,
     prepare: Annotated[bool, typer.Option("--prepare", help="Stop before step 1; --resume trains it.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -33,19 +46,15 @@ def train(
     from lexigraph import entry
     from lexigraph import recipe as recipes
 
-    common: dict[str, Any] = {
-        "valid": valid,
-        "test": test,
-        "start": start,
-        "set": recipes.settings(change or []),
-        "quiet": quiet,
-    }
+    changes = recipes.settings(change or []) | ({"data.split_sentences": True} if split_sentences else {})
+    common: dict[str, Any] = {"valid": paths(valid), "test": paths(test), "start": start, "set": changes}
+    common["quiet"] = quiet
     if prepare and recipe:
         from lexigraph import api
 
-        api.prepare(recipe, data, out, **common)
+        api.prepare(recipe, paths(data), out, **common)
     else:
-        entry.train(recipe, data, out, resume=resume, **common)
+        entry.train(recipe, paths(data), out, resume=resume, **common)
     if first_process():
         print(out)
 
@@ -81,7 +90,7 @@ def _goal(tables: dict[str, Any]) -> str:
 
 def compare(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Recipes, of networks or word vectors.")],
-    data: Annotated[str, typer.Option(help="The text that all of them are trained on.")],
+    data: Annotated[list[str], typer.Option(metavar="TEXT", help=f"What all are trained on. {FORMS}.")],
     out: Annotated[Path, typer.Option(help="The folder for what is trained and compare.json.")],
     benchmarks: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="What word vectors are judged by.")
@@ -94,7 +103,12 @@ def compare(
     from lexigraph import recipe as recipes
 
     rows = comparison.compare(
-        names, data, out, benchmarks=benchmarks, set=recipes.settings(change or []), report=notify
+        names,
+        paths(data),
+        out,
+        benchmarks=benchmarks,
+        set=recipes.settings(change or []),
+        report=notify,
     )
     if as_json:
         print_json(rows)

@@ -22,6 +22,7 @@ from lexigraph.cli.options import (
     Quiet,
     TrainingText,
     notify,
+    paths,
     print_json,
     print_table,
     read_texts,
@@ -83,7 +84,7 @@ def train(
         if kept.exists() and not resume:
             raise LexigraphError(f"A training for {out} was broken off: go on with --resume, or remove {kept}.")
         known = WordVectors.load(start) if start else None
-        wv = WordVectors.train(data, **chosen, start=known, report=None if quiet else notify, checkpoint=kept)
+        wv = WordVectors.train(paths(data), **chosen, start=known, report=None if quiet else notify, checkpoint=kept)
         wv.save(out, force=force)
     print(out)
 
@@ -194,7 +195,7 @@ def curve(
     """How good vectors are over a setting, or over the size of the text: `curve glove --over window=2,5,10 …`."""
     from lexigraph.outputs import free_file
     from lexigraph.recipe import settings
-    from lexigraph.text.corpus import find
+    from lexigraph.text.files import find
     from lexigraph.words import evaluation
     from lexigraph.words import recipe as recipes
 

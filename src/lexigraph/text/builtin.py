@@ -11,9 +11,8 @@ from itertools import islice
 import numpy as np
 
 from lexigraph.errors import UsageError
+from lexigraph.text.files import GRAMMAR as GRAMMAR
 from lexigraph.text.readers import Record, Value
-
-GRAMMAR = "grammar"
 
 Fields = Mapping[str, Value]
 

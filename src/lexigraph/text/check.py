@@ -6,39 +6,23 @@ memory; the counting is in `tally.py`.
 
 from __future__ import annotations
 
-import json
-import shlex
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import islice, pairwise
-from pathlib import Path
 
 import numpy as np
 
 from lexigraph import recipe as recipes
-from lexigraph.registry import system_of_any_kind
-from lexigraph.text.readers import CONLL_DEFAULT, MAX_CHARS, Source, file_format, read, read_lines
+from lexigraph.text.files import GRAMMAR, Given, Names, expand, named, shown
+from lexigraph.text.guesses import commands, guess_columns, guess_kind, kind_of, recipes_for
+from lexigraph.text.readers import CONLL_DEFAULT, TABLES, file_format, read
+from lexigraph.text.source import AUTO, COMPRESSED, Source
 from lexigraph.text.tally import Lengths, Tally, tally_plain, tally_records
 
-PEEK = 200  # rows from which the columns of a table are guessed
 BUILT_IN = recipes.Data().sentences  # of the built-in corpus, unless a recipe says otherwise
-LONG_LINE = 50  # words; sentences are seldom longer, paragraphs often
 FEW_WORDS = 10_000
 
-FIRST = {"lines": ("gpt",), "stream": ("gpt", "lstm-lm")}  # kind of file → of its many recipes, those to begin with
-NEEDED = {"pairs": {"source", "target"}, "tags": {"tokens", "tags"}, "labels": {"text", "label"}}  # kind → its fields
-KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files use; the first that fits is taken
-    {"source": "source", "target": "target"},
-    {"source": "src", "target": "tgt"},
-    {"tokens": "tokens", "tags": "tags"},
-    {"tokens": "words", "tags": "tags"},
-    {"text": "text", "label": "label"},
-    {"text": "sentence", "label": "label"},
-    {"text": "text"},
-)
 SPACELESS = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 CONTROL = [*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
 Fact = str | int | float | tuple["Fact", ...] | Mapping[str, "Fact"]  # a value of `FileFacts`
@@ -50,7 +34,9 @@ class FileFacts:
     """What one file holds. Blank lines count as `empty_lines` and nowhere else."""
 
     path: str
+    files: int  # where there are several
     format: str
+    encoding: str
     bytes: int  # after decompression
     lines: int  # in the file, blank ones included
     records: int  # lines of text, rows, objects or sentences
@@ -61,6 +47,7 @@ class FileFacts:
     distinct_words: int
     line_words: Lengths
     line_chars: Lengths
+    longest_in: str  # the file whose line has most words
     duplicates: int  # records that repeat an earlier one
     duplicate_share: float
     estimated: tuple[str, ...]  # the counts that stand for more than could be held
@@ -77,7 +64,9 @@ class FileFacts:
 
     def rows(self) -> list[tuple[str, str]]:
         """Give (label, value) for a table of all that is there."""
-        return [(name.replace("_", " "), _shown(value)) for name, value in asdict(self).items() if value]
+        hidden = () if self.files else ("longest_in",)
+        facts = ((name, value) for name, value in asdict(self).items() if value and name not in hidden)
+        return [(name.replace("_", " "), _shown(value)) for name, value in facts]
 
     def warnings(self) -> Iterator[str]:
         """Say what may be wrong with the file, and what to do."""
@@ -96,7 +85,7 @@ class FileFacts:
         if len(self.line_endings) > 1:
             yield f"{path} mixes line ends ({_shown(self.line_endings)}); each is read as the end of a line."
         if words.maximum > max(1000, 20 * words.p95):
-            yield f"{path}, line {words.longest_line} has {words.maximum:,} words. Are line ends missing?"
+            yield f"{self.longest_in}, line {words.longest_line} has {words.maximum:,} words. Are line ends missing?"
         if any(share > 0.3 for script, share in self.scripts.items() if script in SPACELESS):
             yield f"{path}: this script does without white space; choose a character or subword tokenizer."
 
@@ -118,6 +107,7 @@ class Report:
 
     files: dict[str, FileFacts]
     leaks: tuple[Leak, ...]
+    recipes: tuple[str, ...]  # those that fit
     commands: tuple[str, ...]  # none where no recipe trains on this kind yet
     warnings: list[str]
 
@@ -131,69 +121,80 @@ class Report:
             value = f"{leak.exact:.1%} exactly, {leak.folded:.1%} but for case and punctuation"
             rows.append((f"{leak.split}: also in {leak.against}", value))
         tries = [("or" if place else "try", command) for place, command in enumerate(self.commands)]
-        return rows + tries
+        fitting = [("recipes that fit", ", ".join(self.recipes))] if self.commands else []
+        return rows + fitting + tries
 
     def to_dict(self) -> dict[str, Fact | list[str]]:
         """Give everything as plain dictionaries and lists."""
         return asdict(self)
 
 
-def check(paths: Mapping[str, str | Path] | str | Path, columns: Mapping[str, str] | None = None) -> Report:
+def check(
+    paths: Mapping[str, Given] | Given, columns: Mapping[str, str] | None = None, encoding: str = AUTO
+) -> Report:
     """Read files and report what they hold.
 
     Args:
-        paths: split name → file, with the training split named "train" or first; or one file. "grammar" is the
-            built-in corpus. Plain text may have lines of any length here.
+        paths: split name → files, with the training split named "train" or first; or files alone, as `files.named`
+            takes them. "grammar" is the built-in corpus. Plain text may have lines of any length here.
         columns: as for `readers.read`; otherwise guessed.
+        encoding: as for `Source`.
     """
-    if isinstance(paths, str | Path):
-        paths = {"train": paths}
-    against = "train" if "train" in paths else next(iter(paths))
-    held_out = {split: Tally() for split in paths if split != against}
+    names = {
+        split: named(each) for split, each in (paths if isinstance(paths, Mapping) else {"train": paths}).items()
+    }
+    against = "train" if "train" in names else next(iter(names))
+    held_out = {split: Tally() for split in names if split != against}
     # The others are read first: the training text may be far larger, and then need only be compared with them.
     tallies = {**held_out, against: Tally(list(held_out.values()))}
-    facts = {split: _facts(str(paths[split]), columns, tally) for split, tally in tallies.items()}
+    facts = {split: _facts(names[split], columns, tally, encoding) for split, tally in tallies.items()}
     leaks = tuple(
         Leak(split, against, facts[split].records, tally.exact.share_met(), tally.folded.share_met())
         for split, tally in held_out.items()
     )
-    warnings = [warning for split in paths for warning in facts[split].warnings()]
+    warnings = [warning for split in names for warning in facts[split].warnings()]
     warnings += [
         f"{leak.exact:.1%} of the records in {leak.split} are in {leak.against} too, {leak.folded:.1%} but for case "
         "and punctuation: scores will look too good. Take them out, or give one file and let data.split divide it."
         for leak in leaks
         if max(leak.exact, leak.folded) >= 0.01
     ]
-    commands = _commands(facts[against], paths, against)
-    return Report({split: facts[split] for split in paths}, leaks, commands, warnings)
+    main = facts[against]
+    tried = commands(main.kind, not main.format.startswith("text"), main.columns, names, against, encoding)
+    return Report({split: facts[split] for split in names}, leaks, recipes_for(main.kind), tried, warnings)
 
 
-def _facts(path: str, columns: Mapping[str, str] | None, tally: Tally) -> FileFacts:
-    if path == "grammar":
-        from lexigraph.text.constructions import sentences
-
-        source = Source(path, (f"{sentence}\n".encode() for sentence in sentences(BUILT_IN)))
-    else:
-        source = Source(path)
-    name = file_format(path)
-    if name in ("json", "tsv"):
-        columns = columns or _guess_columns(path, name)
-    records = read(source, columns)
+def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encoding: str) -> FileFacts:
+    found, longest, documents = expand(names), "", 0
+    name = file_format(found[0])
+    if name in TABLES:
+        columns = columns or guess_columns(found[0], name, encoding)
     chosen = dict(columns or CONLL_DEFAULT.get(name, {"text": "1"}))
-    whole = _kind_of(chosen) == "pairs"
-    documents = tally_plain(source, tally) if name == "text" else tally_records(records, tally, whole)
+    whole, sources = kind_of(chosen) == "pairs", []
+    for file in found:
+        source, before = _source(file, encoding), tally.words.longest
+        records = read(source, columns)
+        documents += tally_plain(source, tally) if name == "text" else tally_records(records, tally, whole)
+        longest = longest if tally.words.longest == before else file
+        sources.append(source)
     header = name == "tsv" and not all(key.removeprefix("-").isdigit() for key in chosen.values())
-    empty = 0 if name in CONLL_DEFAULT else source.lines - tally.records - header
-    kind, reason = _guess_kind(tally, name, chosen, empty)
+    lines, ends = sum(source.lines for source in sources), Counter[str]()
+    for source in sources:
+        ends.update(source.endings)
+    empty = 0 if name in (*CONLL_DEFAULT, "csv") else lines - tally.records - header * len(sources)
+    kind, reason = guess_kind(tally, name, chosen, empty)
     scripts, unusual = _characters(tally.code_points)
     samples = {"distinct words": tally.vocabulary, "duplicates": tally.exact}
     # A sample holds all copies of a line or none, so of its counts only that of distinct lines scales well.
     duplicates = max(0, tally.records - tally.exact.distinct())
+    suffix = sources[0].path.suffix.lower()
     return FileFacts(
-        path=path,
-        format=name + (source.path.suffix.lower() if source.path.suffix.lower() in (".gz", ".xz") else ""),
-        bytes=source.bytes,
-        lines=source.lines,
+        path=shown(names),
+        files=len(sources) if len(sources) > 1 else 0,
+        format=name + (suffix if suffix in COMPRESSED else ""),
+        encoding=", ".join(sorted({source.encoding for source in sources})),
+        bytes=sum(source.bytes for source in sources),
+        lines=lines,
         records=tally.records,
         empty_lines=empty,
         documents=documents,
@@ -202,20 +203,29 @@ def _facts(path: str, columns: Mapping[str, str] | None, tally: Tally) -> FileFa
         distinct_words=tally.vocabulary.distinct(),
         line_words=tally.words.lengths(),
         line_chars=tally.chars.lengths(),
+        longest_in=longest,
         duplicates=duplicates,
         duplicate_share=duplicates / tally.records,
         estimated=tuple(name for name, sample in samples.items() if sample.level),
         replacement_characters=int(tally.code_points[0xFFFD]),
         control_characters=int(tally.code_points[CONTROL].sum()),
         not_composed_lines=tally.not_composed,
-        line_endings={repr(ending)[1:-1]: count for ending, count in source.endings.items() if count},
-        byte_order_mark=source.bom,
+        line_endings={repr(ending)[1:-1]: count for ending, count in ends.items() if count},
+        byte_order_mark=any(source.bom for source in sources),
         scripts=scripts,
         unusual=unusual,
         kind=kind,
         columns=chosen,
         reason=reason,
     )
+
+
+def _source(file: str, encoding: str) -> Source:
+    if file != GRAMMAR:
+        return Source(file, encoding=encoding)
+    from lexigraph.text.constructions import sentences
+
+    return Source(file, (f"{sentence}\n".encode() for sentence in sentences(BUILT_IN)))
 
 
 def _characters(code_points: np.ndarray) -> tuple[dict[str, float], dict[str, int]]:
@@ -232,6 +242,11 @@ def _characters(code_points: np.ndarray) -> tuple[dict[str, float], dict[str, in
     return shares, dict(unusual.most_common(5))
 
 
+def scripts_of(code_points: np.ndarray) -> dict[str, float]:
+    """Share of letters by script."""
+    return _characters(code_points)[0]
+
+
 def _shown(value: Fact) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name.replace('_', ' ')} = {_shown(part)}" for name, part in value.items())
@@ -240,109 +255,3 @@ def _shown(value: Fact) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else f"{value:.1%}" if isinstance(value, float) else value
-
-
-# ---- guesses ----
-
-
-def _guess_columns(path: str, name: str) -> dict[str, str]:
-    """Choose the columns of a JSON or TSV file by the names in it, or of a TSV file by what its rows look like."""
-    lines = list(islice(read_lines(path), PEEK))
-    rows = [line.split("\t") for line in lines]
-    names: Iterable[str] = rows[0]
-    if name == "json":
-        names = ()
-        with suppress(ValueError, RecursionError):  # the reader will say what is wrong
-            names = dict(json.loads(lines[0]))
-    for known in KNOWN_COLUMNS:
-        if set(known.values()) <= set(names):
-            return known
-    return {"text": "text"} if name == "json" else _guess_by_looks(rows)
-
-
-def _guess_by_looks(rows: list[list[str]]) -> dict[str, str]:
-    """Tell text (words with spaces between) from labels (few different words) in the first rows of a table."""
-    width = Counter(map(len, rows)).most_common(1)[0][0]
-    texts, labels = [], []
-    for place in range(width):
-        values = [row[place] if place < len(row) else "" for row in rows]
-        different = len(set(values))
-        if sum(" " in value.strip() for value in values) >= len(values) / 10:
-            texts.append(place)
-        elif all(values) and 2 <= different <= len(values) / 2:
-            changes = sum(before != after for before, after in pairwise(values))
-            labels.append((different, -changes, place))  # a source in a sorted file changes seldom
-    if texts and labels:
-        chosen = {"text": texts[0], "label": min(labels)[2]}
-        if _is_header(rows, *chosen.values()):
-            return {ours: rows[0][place] for ours, place in chosen.items()}
-    elif len(texts) == 1 or width == 1:
-        chosen = {"text": texts[0] if texts else 0}
-    else:
-        chosen = dict(zip(("source", "target"), texts or (0, 1), strict=False))
-    return {ours: str(place + 1) for ours, place in chosen.items()}
-
-
-def _is_header(rows: list[list[str]], text: int, label: int) -> bool:
-    """A first row whose label no other row has, and whose text is a name rather than a sentence."""
-    rest = [row for row in rows[1:] if len(row) > max(text, label)]
-    words = sorted(len(row[text].split()) for row in rest)
-    name = len(rows[0][text].split())
-    new = rows[0][label] not in {row[label] for row in rest} and not rows[0][label].isdigit()
-    return new and len(rest) >= 10 and name <= 3 and 2 * name <= words[len(words) // 2]
-
-
-def _kind_of(columns: Iterable[str]) -> str:
-    return next((kind for kind, needed in NEEDED.items() if needed <= set(columns)), "lines")
-
-
-def _guess_kind(tally: Tally, name: str, columns: Mapping[str, str], empty: int) -> tuple[str, str]:
-    """Tell what the records are, and why."""
-    kind = _kind_of(columns)
-    if kind != "lines":
-        fields = ", ".join(f"{ours} = field {theirs}" for ours, theirs in columns.items())
-        trained = "." if _recipes(kind) else f". No recipe trains on {kind} yet."
-        return kind, f"The columns are taken as {fields}: the records are {kind}{trained}"
-    words, chars, records, plain = tally.words.lengths(), tally.chars.lengths(), tally.records, name == "text"
-    ends = tally.sentence_ends / records
-    width, alike = tally.words.seen.most_common(1)[0]
-    if plain and tally.tabbed == records > 1:
-        return "pairs", "Every line has a tab, so these may be columns: name the file .tsv."
-    if plain and records >= 20 and 2 <= width <= 12 and alike >= 0.98 * records and empty > 0.01 * alike:
-        return "tags", f"Nearly every line has {width} words, so these may be columns: name the file .conll."
-    if records == 1:
-        reason = "The text is one line"
-    elif chars.maximum > MAX_CHARS:
-        reason = f"Line {chars.longest_line} has {chars.maximum:,} characters, too many for a sentence"
-    elif words.median > LONG_LINE:
-        reason = f"The median line is {words.median:,} words, longer than a sentence"
-    elif plain and ends < 0.6 and 40 <= chars.median >= 0.8 * chars.p95:
-        reason = f"Lines are wrapped at about {chars.p95} characters and {ends:.0%} of them end a sentence"
-    elif plain and ends < 0.6 and empty > 0.05 * records:
-        reason = f"Blank lines separate paragraphs and {ends:.0%} of lines end a sentence"
-    else:
-        means = f"median {words.median} words, {ends:.0%} end a sentence"
-        return "lines", f"Lines are sentences or the like ({means}): data.unit = line."
-    return "stream", f"{reason}: data.unit = stream."
-
-
-def _recipes(kind: str) -> tuple[str, ...]:
-    """The recipes for files of this kind: those of systems whose records hold its fields."""
-    if kind in FIRST:
-        return FIRST[kind]
-    systems = {name: recipes.source(name).tables["system"] for name in recipes.names()}
-    return tuple(name for name, system in systems.items() if set(system_of_any_kind(system).fields) == NEEDED[kind])
-
-
-def _commands(facts: FileFacts, paths: Mapping[str, str | Path], against: str) -> tuple[str, ...]:
-    """How to train on these files, by each recipe that can."""
-    if not NEEDED.get(facts.kind, set()) <= facts.columns.keys():
-        return ()  # a table in a file that does not say so by its name
-    files = {"data": against} | {split: split for split in ("valid", "test") if split in paths and split != against}
-    options = [f"--{option} {shlex.quote(str(paths[split]))}" for option, split in files.items()]
-    if facts.kind in FIRST:
-        options.append(f"--set data.unit={facts.kind.removesuffix('s')}")
-    if not facts.format.startswith("text"):
-        columns = ", ".join(f'{ours} = "{theirs}"' for ours, theirs in facts.columns.items())
-        options.append(f"--set {shlex.quote(f'data.columns={{{columns}}}')}")
-    return tuple(f"lexigraph train {name} {' '.join(options)} --out runs/{name}" for name in _recipes(facts.kind))

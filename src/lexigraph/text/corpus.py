@@ -1,4 +1,4 @@
-"""From files to examples: which split each belongs to, how its text is cleaned, and what its vocabularies learn.
+"""From files to examples: which split each belongs to, and how its text is cleaned.
 
 A split is a function of the text alone. Lines and documents are assigned by a hash of what they say, so that
 equal ones never stand on both sides; a stream without documents keeps its order, and its end is held out.
@@ -8,9 +8,6 @@ What an example holds, a network's columns say (columns.py); where it goes then,
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +17,16 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, images, readers
+from lexigraph.text import builtin, clean, files, images, readers, sentences
 from lexigraph.text.builtin import GRAMMAR
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running
+from lexigraph.text.source import Source
+from lexigraph.text.splits import cutter, shares_of
 from lexigraph.text.tables import SPLITS
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
-    from lexigraph.text.vocabularies import Vocabularies, Vocabulary
 
 PLAIN = "text"  # the only field of plain text
 
@@ -43,17 +41,22 @@ class Piece:
     document: int = 0
 
 
-def find(name: str) -> str:
-    """A data file as given, or under the folder that LEXIGRAPH_DATA names."""
-    root = os.environ.get("LEXIGRAPH_DATA")
-    if name == GRAMMAR or Path(name).exists() or not root or Path(name).is_absolute():
-        return name
-    return str(Path(root) / name) if (Path(root) / name).exists() else name
+def texts_of(names: files.Names, split_sentences: bool = False) -> Iterator[str]:
+    """The texts of files, or of the built-in corpus, one by one."""
+    return (text for text, _ in _lines(names, recipes.Data(train=names, split_sentences=split_sentences)))
 
 
-def texts_of(file: str) -> Iterator[str]:
-    """The texts of a file, or of the built-in corpus, one by one."""
-    return (text for text, _ in _lines(find(file), recipes.Data(train=file)))
+def documents_of(names: files.Names) -> Iterator[str]:
+    """The sentences of running text, with an empty one between two paragraphs, files or records of a table."""
+    plain = readers.file_format(files.expand(names)[0]) == "text"
+    current = 0
+    for sentence, document in _lines(
+        names, recipes.Data(split_sentences=True, documents="blank" if plain else "line")
+    ):
+        if document != current:
+            yield ""
+        current = document
+        yield sentence
 
 
 def make_cleaner(data: recipes.Data, columns: Columns) -> clean.LineRule | None:
@@ -107,18 +110,19 @@ def examples(data: recipes.Data, columns: Columns, cleaner: clean.LineRule | Non
     given = {name: getattr(data, name) for name in SPLITS if getattr(data, name)}
     if "train" not in given:
         raise UsageError("There is no training text: give --data FILE, or --data grammar for the built-in corpus.")
-    shares, cleaner = _shares(data, given), cleaner or make_cleaner(data, columns)
+    shares, cleaner = shares_of(data, given), cleaner or make_cleaner(data, columns)
     fields = fields_of(columns)
-    for name, file in given.items():
-        cut = _cutter(shares) if name == "train" and shares["train"] < 1 - 1e-9 else None
-        if cut and data.documents == "file":
+    for name, names in given.items():
+        cut = cutter(shares) if name == "train" and shares["train"] < 1 - 1e-9 else None
+        if cut and data.documents == "file" and len(files.expand(names)) == 1:
             raise UsageError(
                 'With data.documents = "file" the text is one document and cannot be split: give --valid.'
             )
         if set(fields) == {PLAIN}:
-            yield from _texts(find(file), data, name, cut, cleaner)
+            yield from _texts(names, data, name, cut, cleaner)
         else:
-            yield from _records(find(file), data, columns, name, cut, cleaner)
+            for begun, file in _numbered(names):
+                yield from _records(file, data, columns, name, cut, cleaner, begun)
 
 
 def fields_of(columns: Columns) -> dict[str, bool]:
@@ -137,10 +141,14 @@ def cleaned_fields(columns: Columns) -> list[str]:
 
 
 def _texts(
-    file: str, data: recipes.Data, split: str, cut: Callable[[str], str] | None, cleaner: clean.LineRule | None
+    names: files.Names,
+    data: recipes.Data,
+    split: str,
+    cut: Callable[[str], str] | None,
+    cleaner: clean.LineRule | None,
 ) -> Iterator[Example]:
     """Lines, documents, or a stream in pieces. One of which nothing is left leaves no boundary either."""
-    found = _units(file, data, split, cut)
+    found = _units(names, data, split, cut)
     if cleaner and data.unit == "stream":
         found = _cleaned(found, cleaner)
     elif cleaner:
@@ -175,43 +183,15 @@ def _cleaned(stream: Iterable[Piece], cleaner: clean.LineRule) -> Iterator[Piece
         yield Piece(piece.split, "".join(kept), piece.last)
 
 
-def _shares(data: recipes.Data, given: dict[str, str]) -> dict[str, float]:
-    """How much of the training file goes to each split that has no file of its own."""
-    split = data.split if len(data.split) > 1 else (data.split[0], 1 - data.split[0])
-    if any(share < 0 for share in split) or not 0 < sum(split) <= 1 + 1e-9 or split[0] <= 0 or len(split) > 3:
+def _units(names: files.Names, data: recipes.Data, split: str, cut: Callable[[str], str] | None) -> Iterator[Piece]:
+    if data.unit == "stream" and data.split_sentences:
         raise UsageError(
-            f"data.split = {list(data.split)} must be shares of train, valid and test that add up to at most 1, "
-            "as in [0.9, 0.05, 0.05]."
+            'data.split_sentences makes lines, and data.unit = "stream" has none: leave out one of them.'
         )
-    shares = dict(zip(SPLITS, split, strict=False))
-    spared = sum(share for name, share in shares.items() if name != "train" and name in given)
-    missing = {name: share for name, share in shares.items() if share and name != "train" and name not in given}
-    return {"train": shares["train"] + spared, **missing}
-
-
-def _cutter(shares: dict[str, float]) -> Callable[[str], str]:
-    """A function that assigns a text to a split by its hash; to none ("") where shares add up to less than 1.
-
-    Only letters and digits count, whatever their case, so that texts which cleaning makes equal stay together; and no
-    seed moves them, so that models of all seeds have one test set.
-    """
-    bounds = np.cumsum(list(shares.values())).round(9)
-    names = list(shares)
-
-    def cut(text: str) -> str:
-        key = re.sub(r"\W+", "", text.casefold()) or text
-        digest = hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest()
-        place = int.from_bytes(digest, "big") / 2**64
-        return next((name for name, bound in zip(names, bounds, strict=True) if place < bound), "")
-
-    return cut
-
-
-def _units(file: str, data: recipes.Data, split: str, cut: Callable[[str], str] | None) -> Iterator[Piece]:
     if data.unit == "stream" and data.documents == "none":
-        yield from _stream(file, data, split, cut is not None)
+        yield from _stream(names, data, split, cut is not None)
         return
-    records = _lines(file, data)
+    records = _lines(names, data)
     if data.unit == "line" and data.documents in ("none", "line"):
         for text, document in records:
             yield Piece(cut(text) if cut else split, text, True, document)
@@ -231,15 +211,32 @@ def _units(file: str, data: recipes.Data, split: str, cut: Callable[[str], str] 
         yield Piece(where, held, True)
 
 
-def _lines(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
-    """Lines with the number of their document."""
+def _lines(names: files.Names, data: recipes.Data) -> Iterator[tuple[str, int]]:
+    """Lines with the number of their document; a file begins a new one."""
+    begun = 0
+    for file in files.expand(names):
+        document = -1
+        for text, document in _lines_of_file(file, data):
+            yield text, begun + document
+        begun += document + 1
+
+
+def _lines_of_file(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
     if file == GRAMMAR:
         yield from ((sentence, number) for number, sentence in enumerate(builtin.sentences(data.sentences)))
         return
-    by_line = data.documents == "line"
+    source, by_line = Source(file, encoding=data.encoding), data.documents == "line"
+    if data.split_sentences and readers.file_format(file) == "text":
+        for number, (sentence, paragraph) in enumerate(sentences.of_pieces(readers.read_text(source))):
+            yield sentence, number if by_line else paragraph if data.documents == "blank" else 0
+        return
     documents = "none" if by_line else data.documents
-    for number, record in enumerate(readers.read(file, data.columns or None, documents, data.max_chars)):
-        yield text_of(record, file), number if by_line else record.document
+    for number, record in enumerate(readers.read(source, data.columns or None, documents, data.max_chars)):
+        text, document = text_of(record, file), number if by_line else record.document
+        if data.split_sentences:
+            yield from ((sentence, document) for sentence in sentences.split(text))
+        else:
+            yield text, document
 
 
 def text_of(record: readers.Record, file: str) -> str:
@@ -257,32 +254,34 @@ def text_of(record: readers.Record, file: str) -> str:
     )
 
 
-def _stream(file: str, data: recipes.Data, split: str, cut: bool) -> Iterator[Piece]:
-    """A stream in order; its last part is held out when there are no other files."""
+def _stream(names: files.Names, data: recipes.Data, split: str, cut: bool) -> Iterator[Piece]:
+    """A stream in order; its last part is held out when there are no other files. The end of a file ends a unit."""
 
-    def texts() -> Iterator[str]:
-        if file == GRAMMAR:
-            yield from (sentence + "\n" for sentence in builtin.sentences(data.sentences))
-        else:
-            yield from readers.read_text(file, max_chars=data.max_chars, columns=data.columns or None)
+    def texts() -> Iterator[tuple[str, bool]]:
+        for file in files.expand(names):
+            if file == GRAMMAR:
+                yield from ((sentence + "\n", False) for sentence in builtin.sentences(data.sentences))
+            else:
+                source = Source(file, encoding=data.encoding)
+                pieces = readers.read_text(source, max_chars=data.max_chars, columns=data.columns or None)
+                yield from ((piece, False) for piece in pieces)
+            yield "", True
 
     if not cut:
-        for text in texts():
-            yield Piece(split, text, False)
-        yield Piece(split, "", True)
+        yield from (Piece(split, text, last) for text, last in texts())
         return
-    total = sum(map(len, texts()))
-    shares = _shares(data, {"train": file} | {name: "given" for name in ("valid", "test") if getattr(data, name)})
+    total = sum(len(text) for text, _ in texts())
+    shares = shares_of(data, ["train", *(name for name in ("valid", "test") if getattr(data, name))])
     ends = [int(round(total * bound, 6)) for bound in np.cumsum(list(shares.values()))]  # 0.7 + 0.2 + 0.1 < 1
-    names, index, place = list(shares), 0, 0
-    for text in texts():
+    splits, index, place = list(shares), 0, 0
+    for text, last in texts():
         while index < len(ends) and place + len(text) >= ends[index]:
             here = ends[index] - place
-            yield Piece(names[index], text[:here], True)
+            yield Piece(splits[index], text[:here], True)
             text, place, index = text[here:], ends[index], index + 1
         if index == len(ends):
             return
-        yield Piece(names[index], text, False)
+        yield Piece(splits[index], text, last)
         place += len(text)
 
 
@@ -296,14 +295,18 @@ def _records(
     split: str,
     cut: Callable[[str], str] | None,
     cleaner: clean.LineRule | None,
+    begun: int,
 ) -> Iterator[Example]:
-    """Records of several fields; one that lacks text in any of them, or of which cleaning leaves none, goes.
+    """Records of several fields, their documents counted from `begun`. One that lacks text in any field, or of which
+    cleaning leaves none, goes.
 
     The first field decides to which split a record belongs. Texts are cleaned; words that something is aligned with,
     labels and numbers are as they are.
     """
     if data.unit == "stream":
         raise UsageError('data.unit = "stream" is for plain text: examples with several columns are lines.')
+    if data.split_sentences:
+        raise UsageError("data.split_sentences is for plain text: examples with several columns are as they are.")
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
     pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
@@ -315,7 +318,12 @@ def _records(
         for field in texts:
             values[field] = (cleaner(str(values[field])) or "") if cleaner else str(values[field])
         if where and all(values[field].strip() for field in texts):
-            yield Example(where, values, record.document, True, record.line)
+            yield Example(where, values, begun + record.document, True, record.line)
+
+
+def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
+    """Files, each with a number far above that of any document of those before it."""
+    return ((place << 40, file) for place, file in enumerate(files.expand(names)))
 
 
 def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[readers.Record]:
@@ -327,74 +335,12 @@ def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[
     if Path(file).suffix == ".npz":
         yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})
         return
-    kind = readers.file_format(file)
-    named = {field: field for field in needed} if kind == "json" else readers.CONLL_DEFAULT.get(kind)
-    mapped = data.columns or named or {field: str(number) for number, field in enumerate(needed, 1)}
-    if missing := [field for field in needed if field not in mapped]:
+    mapped = data.columns or readers.CONLL_DEFAULT.get(readers.file_format(file), {})
+    if missing := [field for field in needed if mapped and field not in mapped]:
         raise UsageError(
             f"Examples of this system have the fields {' and '.join(needed)}: data.columns lacks "
             f"{' and '.join(missing)}."
         )
     documents = "none" if data.documents == "line" else data.documents
-    yield from readers.read(file, mapped, documents, data.max_chars)
-
-
-# ---- vocabularies ---------------------------------------------------------------------------------------------
-
-
-def learn_vocabularies(
-    recipe: recipes.Recipe,
-    data: recipes.Data,
-    columns: Columns,
-    cleaner: clean.LineRule | None = None,
-    known: Vocabularies | None = None,
-) -> Vocabularies:
-    """What the columns of a table mean, learned from the training split alone, but for what is known."""
-    from lexigraph.text.vocabularies import Labels, Numbers, Vocabularies
-
-    found: dict[str, Vocabulary] = dict(known or {})
-    needed = dict.fromkeys(column.vocabulary for column in columns.values() if column.kind != "raw")
-    for name in [name for name in needed if name not in found]:
-        own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.kind != "raw"}
-        values = (
-            (column, example.values[field])
-            for example in examples(data, columns, cleaner)
-            if example.split == "train"
-            for field, column in own.items()
-        )
-        kinds = {column.kind for column in own.values()}
-        if kinds == {"tokens"}:
-            found[name] = _tokenizer(recipe, (running(value) for _, value in values), written=_written(columns, name))
-        elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for _, value in values for label in _labels(value))
-        elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn(np.asarray(value) for _, value in values)
-        else:
-            raise LexigraphError(
-                f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
-            )
-    return Vocabularies(found)
-
-
-def _written(columns: Columns, vocabulary: str) -> bool:
-    """Whether a vocabulary is of what is written alone: then no special token stands in front of its texts."""
-    own = [column for column in columns.values() if column.vocabulary == vocabulary]
-    return len(columns) > len(own) and all(column.optional for column in own)
-
-
-def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -> Tokenizer:
-    from lexigraph.text.tokenizer import Tokenizer
-
-    settings = recipe.tokenizer
-    return Tokenizer.train(
-        texts,
-        kind=settings.kind,
-        size=settings.size,
-        special=() if written else settings.special,  # nothing writes a direction
-        lower=settings.lower,
-        min_count=settings.min_count,
-    )
-
-
-def _labels(value: readers.Value) -> list[str]:
-    return value if isinstance(value, list) else [str(value)]
+    source = Source(file, encoding=data.encoding)
+    yield from readers.read(source, mapped or None, documents, data.max_chars, needed=needed)

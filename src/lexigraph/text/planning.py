@@ -10,6 +10,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Buckets, InTurn, Plan, Rows, Streams, TablePlan, Together, Windows, require_a_batch
 from lexigraph.text.columns import Traits
+from lexigraph.text.files import shown
 from lexigraph.text.tables import Table
 
 WINDOW = 64  # tokens of a stream's window, where neither recipe nor context says how many
@@ -31,7 +32,7 @@ def _table_plan(table: Table, traits: Traits, recipe: Recipe, name: str) -> Tabl
     if data.unit == "line":
         starts, lengths = _fitting(table, traits)
         if not len(starts):
-            raise LexigraphError(f"No line of {data.train} fits into model.context = {traits.context} tokens.")
+            raise LexigraphError(f"No line of {shown(data.train)} fits into model.context = {traits.context} tokens.")
         if traits.windowed not in table.columns:  # a further table: as many rows in every step, whatever their length
             lengths = np.full_like(lengths, lengths.max())
         plan = Buckets(starts, lengths, batch_tokens, settings.seed)
@@ -41,7 +42,7 @@ def _table_plan(table: Table, traits: Traits, recipe: Recipe, name: str) -> Tabl
             plan = Streams(total + 1, window, max(1, batch_tokens // window), settings.seed)
         else:
             plan = Windows(total + 1, window, batch_tokens, settings.seed)
-    require_a_batch(plan, data.train, batch_tokens, total)
+    require_a_batch(plan, shown(data.train), batch_tokens, total)
     return plan
 
 

@@ -1,6 +1,7 @@
-"""Read text files as a stream: plain text, JSON lines, TSV and CoNLL, each plain, .gz or .xz.
+"""Read text files as a stream: plain text, JSON lines, CSV, TSV, CoNLL, each plain or compressed, and Parquet.
 
-How a file's bytes become lines, source.py says; here lines become records.
+How a file's bytes become lines, source.py says; here lines become records. What stands for files,
+files.py says.
 
 >>> from lexigraph.text.readers import read
 >>> for record in read("pairs.tsv", columns={"source": "1", "target": "2"}):   # doctest: +SKIP
@@ -9,6 +10,7 @@ How a file's bytes become lines, source.py says; here lines become records.
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
+from lexigraph.text import parquet
 from lexigraph.text.source import COMPRESSED, Source, line_blocks, pieces, unix
 
 if TYPE_CHECKING:
@@ -25,17 +28,18 @@ if TYPE_CHECKING:
 MAX_CHARS = 1_000_000  # a longer line is almost surely a stream or a damaged file, not a sentence
 MAX_SENTENCE = 100_000  # tokens of a CoNLL sentence; more means that the blank lines are missing
 
-FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".conllu": "conllu"}
-FORMATS |= dict.fromkeys((".conll", ".iob", ".iob2", ".bio"), "conll")
-NOT_READ = {".csv": "write it as TSV (one row per line, fields split by tabs) or as JSON lines"}
-NOT_READ |= dict.fromkeys((".zip", ".bz2", ".zst", ".7z", ".tar", ".tgz"), "unpack it first; .gz and .xz are read")
-NOT_READ |= dict.fromkeys((".parquet", ".pdf", ".docx"), "save its text as UTF-8 text or JSON lines")
+FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".csv": "csv", ".conllu": "conllu"}
+FORMATS |= dict.fromkeys((".conll", ".iob", ".iob2", ".bio"), "conll") | {".parquet": "parquet"}
+TABLES = ("json", "tsv", "csv", "parquet")  # formats whose records have fields with names
+NOT_READ = dict.fromkeys((".zst", ".7z", ".tar", ".tgz", ".rar"), "unpack it first; .gz, .xz, .bz2 and .zip are read")
+NOT_READ |= dict.fromkeys((".pdf", ".docx", ".odt", ".epub", ".xlsx"), "save its text as UTF-8 text or CSV")
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 CONLL_DEFAULT = {"conll": {"tokens": "1", "tags": "-1"}, "conllu": {"tokens": "form", "tags": "upos"}}
 
 Columns = Mapping[str, str]  # our name → the file's field
 Lines = Iterator[tuple[int, str]]  # number, line
 Filled = Iterator[tuple[int, str, int]]  # number, line that is not blank, number of its paragraph
+Split = Iterator[tuple[int, list[str], int]]  # likewise, the fields of a row
 Value: TypeAlias = "str | int | float | list[str] | np.ndarray | Path"  # a text, a number, words, a picture
 Json: TypeAlias = "str | int | float | list[Json] | dict[str, Json] | None"
 Rows = Iterator[tuple[int, dict[str, Value], Value]]  # number, columns, a key: a document begins where it changes
@@ -55,52 +59,68 @@ def read(
     documents: str = "none",
     max_chars: int = MAX_CHARS,
     limit: int | None = None,
+    needed: Sequence[str] = ("text",),
 ) -> Iterator[Record]:
     """Yield the records of a file one by one.
 
     Args:
-        path: the file, whose suffix tells its format (see `file_format`) and compression (.gz, .xz); or a
+        path: the file, whose suffix tells its format (see `file_format`) and compression (.gz, .xz, .bz2); or a
             `Source`, to ask about it afterwards.
         columns: our names mapped to the file's fields, `{"text": "sentence"}`; numbers count from 1.
-        documents: where documents begin: "none", "blank" (after blank lines), "file", or a field of a JSON
-            or TSV file whose change begins one. CoNLL files mark their documents themselves.
+        documents: where documents begin: "none", "blank" (after blank lines), "file", or a field of a table
+            whose change begins one. CoNLL files mark their documents themselves.
         max_chars: a longer line is refused before it is read whole.
         limit: stop after this many records.
+        needed: without `columns`, the fields to read, by these names; of a TSV file whose first row has not all of
+            them, the first columns.
     """
     source = path if isinstance(path, Source) else Source(path)
     kind, fields = file_format(source.path), columns or {}
     by_field = "" if documents in ("none", "blank", "file") else fields.get(documents, documents)
-    if kind == "text" and (by_field or len(fields) > 1 or not set(fields.values()) <= {"1", "text"}):
-        asked = by_field or ", ".join(fields.values())
+    asked_for = tuple(fields.values()) or tuple(needed)
+    if kind == "text" and (by_field or len(asked_for) > 1 or not set(asked_for) <= {"1", "text"}):
+        asked = by_field or ", ".join(asked_for)
         raise UsageError(
             f"{source.path}: plain text has one column, its lines, but the recipe asks for {asked}. "
-            "Name the file .tsv, .jsonl or .conll if it has columns."
+            "Name the file .csv, .tsv, .jsonl or .conll if it has columns."
         )
     if kind in CONLL_DEFAULT and documents not in ("none", "file"):
         raise UsageError(f"{source.path}: a CoNLL file marks its documents itself; leave data.documents at 'none'.")
     numbers = count(1)
+    if kind == "parquet":
+        return islice(_records(source.path, numbers, _parquet_rows(source, numbers, fields, by_field, needed)), limit)
     lines = zip(numbers, chain.from_iterable(line_blocks(source, max_chars)), strict=False)
     if kind in CONLL_DEFAULT:
         rows = _conll_rows(lines, fields or CONLL_DEFAULT[kind], kind)
+    elif kind == "csv":
+        rows = _table_rows(_csv_lines(lines, documents == "blank"), fields, by_field, needed, header=True)
+    elif kind == "tsv":
+        split = ((number, line.split("\t"), part) for number, line, part in _filled(lines, documents == "blank"))
+        rows = _table_rows(split, fields, by_field, needed, header=False)
+    elif kind == "json":
+        rows = _json_rows(_filled(lines, documents == "blank"), fields or {name: name for name in needed}, by_field)
     else:
-        parse = {"text": _text_rows, "json": _json_rows, "tsv": _tsv_rows}[kind]
-        rows = parse(_filled(lines, documents == "blank"), fields, by_field)
+        (name,) = fields or ("text",)
+        rows = ((number, {name: line}, part) for number, line, part in _filled(lines, documents == "blank"))
     return islice(_records(source.path, numbers, rows), limit)
 
 
-def read_text(path: str | Path, max_chars: int = MAX_CHARS, columns: Columns | None = None) -> Iterator[str]:
+def read_text(path: str | Path | Source, max_chars: int = MAX_CHARS, columns: Columns | None = None) -> Iterator[str]:
     """Yield a file's text in pieces that, joined, are the whole text: what a stream model reads.
 
     A piece holds whole lines, about 64 K characters; a longer line is cut at white space, or at 64 K where it
-    has none, so plain text may have lines of any length. Of JSON and TSV files it is the `text` column of each
-    record, of CoNLL files the tokens with spaces between, each followed by a newline.
+    has none, so plain text may have lines of any length. Of tables it is the `text` column of each record, of
+    CoNLL files the tokens with spaces between, each followed by a newline.
     """
-    source, kind = Source(path), file_format(path)
+    source = path if isinstance(path, Source) else Source(path)
+    kind = file_format(source.path)
     if kind == "text":
         return pieces(source)
     name = "tokens" if kind in CONLL_DEFAULT else "text"
     if columns and name not in columns:
-        raise UsageError(f"{path}: a stream is read from the column '{name}'; map it to the field with the text.")
+        raise UsageError(
+            f"{source.path}: a stream is read from the column '{name}'; map it to the field with the text."
+        )
     values = (record.columns[name] for record in read(source, columns, max_chars=max_chars))
     return pieces(unix(" ".join(value) if isinstance(value, list) else str(value)) + "\n" for value in values)
 
@@ -112,13 +132,15 @@ def read_lines(path: str | Path, max_chars: int = MAX_CHARS) -> Iterator[str]:
 
 
 def file_format(path: str | Path) -> str:
-    """Tell "text", "json", "tsv", "conll" or "conllu" from a file's name.
+    """Tell "text", "json", "tsv", "csv", "parquet", "conll" or "conllu" from a file's name.
 
     >>> file_format("a/train.jsonl.gz")
     'json'
     """
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     last = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
+    if last == ".parquet" and suffixes[-1] != last:
+        raise LexigraphError(f"{path}: a Parquet file is compressed within; unpack it to a name that ends in {last}.")
     if last in NOT_READ:
         raise LexigraphError(f"{path}: Lexigraph does not read {last} files; {NOT_READ[last]}.")
     return FORMATS.get(last, "text")
@@ -153,13 +175,7 @@ def _filled(lines: Lines, by_blank: bool) -> Filled:
             paragraph += by_blank
 
 
-def _text_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
-    (name,) = fields or ("text",)
-    return ((number, {name: line}, paragraph) for number, line, paragraph in lines)
-
-
 def _json_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
-    fields = fields or {"text": "text"}
     for number, line, paragraph in lines:
         item = _json_object(line)
         values: dict[str, Value] = {name: _json_value(item, key) for name, key in fields.items()}
@@ -179,8 +195,8 @@ def _json_object(line: str) -> dict[str, Json]:
     return item
 
 
-def _json_value(item: dict[str, Json], key: str) -> str | float | list[str]:
-    value: Json = item
+def _json_value(item: Mapping[str, Any], key: str) -> str | float | list[str]:
+    value: Any = item
     for part in [key] if key in item else key.split("."):  # "translation.de" is a field of a field
         if not isinstance(value, dict) or part not in value:
             raise _missing(key, item)
@@ -191,29 +207,76 @@ def _json_value(item: dict[str, Json], key: str) -> str | float | list[str]:
         return value
     if isinstance(value, list) and len(texts := [each for each in value if isinstance(each, str)]) == len(value):
         return texts
-    shown = json.dumps(value)[:40]
+    shown = json.dumps(value, default=str)[:40]
     raise _Fault(f"the field '{key}' is {shown}; it must be a string, a number or a list of strings.")
 
 
-def _tsv_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
+def _csv_lines(lines: Lines, by_blank: bool) -> Split:
+    """The rows of a CSV file. A quoted field may hold commas, line ends and doubled quotation marks."""
+    csv.field_size_limit(MAX_CHARS)
+    paragraph, begin = 0, 1  # where the row begins that is being read
+    number, first = next(lines, (1, ""))
+    ended = (f"{line}\n" for number, line in chain([(number, first)], lines))
+    reader = csv.reader(ended, delimiter=csv_delimiter(first), strict=True)
+    try:
+        for row in reader:
+            if any(field.strip() for field in row):
+                yield begin, row, paragraph
+            else:
+                paragraph += by_blank
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        quoted = "unexpected end" in str(error) or "field limit" in str(error)
+        what = "a quotation mark is never closed" if quoted else str(error)
+        raise _Fault(f'{what}, in the row that begins in line {begin}. Inside quotes, double a mark: "".') from None
+
+
+def csv_delimiter(line: str) -> str:
+    """What stands between the fields, of which a file's first line has most: a comma, semicolon or tab."""
+    return max(",;\t", key=line.count)
+
+
+def _table_rows(rows: Split, fields: Columns, by_field: str, needed: Sequence[str], header: bool) -> Rows:
+    """Rows of a table by the names in its header, or by number. header: without `fields`, the first row is one."""
     positions: list[int] = []  # of the fields, and of the one that tells the document
-    needed = 0
-    for number, line, paragraph in lines:
-        row = line.split("\t")
+    least = 0
+    for number, row, paragraph in rows:
         if not positions:
-            fields = fields or {"text": "text" if "text" in row else "1"}
+            by_name = header or set(needed) <= set(row)
+            fields = fields or {name: name if by_name else str(place) for place, name in enumerate(needed, 1)}
             keys = [*fields.values(), by_field or "1"]
             positions = _positions(keys, row, names=row)
-            needed = max(positions) + 1
-            if not all(key.removeprefix("-").isdigit() for key in keys):
+            least = max(positions) + 1
+            if not all(map(_is_number, (*fields.values(), by_field or "1"))):
                 continue  # the header
-        if len(row) < needed:
+        if len(row) < least:
             raise _Fault(
-                f"field {needed} is asked for, but the row ends after field {len(row)}. "
-                "Fields are split by tabs; correct the line or the column map."
+                f"field {least} is asked for, but the row ends after field {len(row)}. "
+                "Correct the row, what stands between its fields, or the column map."
             )
         values: dict[str, Value] = {name: row[place] for name, place in zip(fields, positions, strict=False)}
         yield number, values, row[positions[-1]] if by_field else paragraph
+
+
+def _is_number(key: str) -> bool:
+    return key.removeprefix("-").isdigit()
+
+
+def _parquet_rows(
+    source: Source, numbers: Iterator[int], fields: Columns, by_field: str, needed: Sequence[str]
+) -> Rows:
+    known = parquet.names(source.path)
+    fields = fields or {name: name for name in needed}
+    keys = [*fields.values(), *([by_field] if by_field else [])]
+    chosen = [known[place] for place in _positions(keys, known, names=known)]
+    for row in parquet.rows(source.path, chosen):
+        number = next(numbers)
+        source.lines, source.bytes = number, source.path.stat().st_size
+        if None in row:  # as a blank line
+            continue
+        item = dict(zip(keys, row, strict=True))
+        values: dict[str, Value] = {name: _json_value(item, key) for name, key in fields.items()}
+        yield number, values, _json_value(item, by_field) if by_field else 0
 
 
 def _conll_rows(lines: Lines, fields: Columns, kind: str) -> Rows:

@@ -14,7 +14,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from lexigraph.text.readers import Record, Source, pieces
+from lexigraph.text.readers import Record, pieces
 
 MOST = 1 << 19  # lines or words that are held: some 50 MiB
 BATCH = 1000  # records counted at a time
@@ -167,7 +167,7 @@ class LongLine:
         self.end = part[-1:] or self.end
 
 
-def tally_plain(source: Source, tally: Tally) -> int:
+def tally_plain(source: Iterable[str], tally: Tally) -> int:
     """Count plain text; return the number of parts that blank lines divide it into."""
     number, last, parts = 1, -1, 0  # number of the next line and of the last one that is not blank
     long = LongLine()

@@ -6,7 +6,6 @@ import heapq
 import json
 import os
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -18,7 +17,7 @@ import tokenizers as hf
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text import readers, unigram, wordpiece
+from lexigraph.text import files, readers, unigram, wordpiece
 from lexigraph.text.readers import Json
 
 KINDS = ("char", "word", "bpe", "wordpiece", "unigram", "sentencepiece")
@@ -195,19 +194,13 @@ def _lines(source: Texts) -> Iterator[str]:
     if isinstance(source, str | os.PathLike):
         source = [Path(source)]
     texts = source
-    if isinstance(source, list | tuple) and all(map(_names_a_file, source)):
-        texts = chain.from_iterable(map(readers.read_text, source))
+    if isinstance(source, list | tuple) and all(map(files.names_a_file, source)):
+        texts = chain.from_iterable(map(readers.read_text, files.expand(tuple(map(os.fspath, source)))))
     for text in texts:
         assert isinstance(text, str), f"{text!r} is no text: files come as a list"
         check_unicode(text)
         for piece in readers.pieces([text]):
             yield from piece.splitlines(keepends=True)
-
-
-def _names_a_file(item: str | os.PathLike) -> bool:
-    """A path or a text? A string is a path if there is such a file, or if it looks like data.txt or a/b.tsv.gz."""
-    looks_so = isinstance(item, os.PathLike) or re.fullmatch(r"\S+\.(txt|tsv|jsonl?|xz|gz)", item)
-    return bool(looks_so) or os.path.isfile(item)
 
 
 def _sample(lines: Iterable[str], limit: int, seed: int) -> list[str]:

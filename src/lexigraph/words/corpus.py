@@ -21,9 +21,10 @@ import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Data
-from lexigraph.text import builtin, readers
-from lexigraph.text.builtin import GRAMMAR
-from lexigraph.text.corpus import find
+from lexigraph.text import builtin, files, readers
+from lexigraph.text.files import GRAMMAR, Given
+from lexigraph.text.sentences import of_pieces
+from lexigraph.text.source import Source
 from lexigraph.words.scan import END, Types
 
 BLOCK = 1 << 16  # ids read at a time: 256 KiB
@@ -48,7 +49,7 @@ class Corpus:
     @classmethod
     def read(
         cls,
-        text: str | Path | Data,
+        text: Given | Data,
         min_count: int = 5,
         max_words: int = 0,
         split: str = "words",
@@ -65,8 +66,9 @@ class Corpus:
         folder = tempfile.TemporaryDirectory(prefix="lexigraph-")
         try:
             types, seen = Types(split), 0
+            data = text if isinstance(text, Data) else Data(train=files.named(text))
             with open(Path(folder.name) / "labels", "wb") as labels:
-                for piece in texts(text):
+                for piece in texts(data):
                     ids = types.scan(piece)
                     ids.tofile(labels)
                     report(seen := seen + int(np.count_nonzero(ids != END)))
@@ -74,7 +76,8 @@ class Corpus:
             if not words:
                 most = f"the most frequent is seen {types.counts.max()} times" if len(types) else "there are no words"
                 raise LexigraphError(
-                    f"{name_of(text)}: no word is seen min_count = {min_count} times; {most}. Lower min_count."
+                    f"{files.shown(data.train)}: no word is seen min_count = {min_count} times; {most}. "
+                    "Lower min_count."
                 )
             del types  # numbering needs the room
             corpus = cls(words, counts, folder)
@@ -159,18 +162,10 @@ def _ranked(types: Types, min_count: int, max_words: int) -> tuple[list[str], np
     return [words[place] for place in order], counts[order], ranks
 
 
-def name_of(text: str | Path | Data) -> str:
-    """What a text is called in messages."""
-    return text.train if isinstance(text, Data) else str(text)
-
-
-def texts(text: str | Path | Data) -> Iterator[str]:
-    """A file's text, or that of the built-in corpus, in large pieces that begin and end between words."""
-    data = text if isinstance(text, Data) else Data(train=str(text))
-    if data.train == GRAMMAR:
-        pieces: Iterator[str] = (sentence + "\n" for sentence in builtin.sentences(data.sentences))
-    else:
-        pieces = readers.read_text(find(data.train), columns=data.columns or None)
+def texts(text: Given | Data) -> Iterator[str]:
+    """The text of files, or of the built-in corpus, in large pieces that begin and end between words."""
+    data = text if isinstance(text, Data) else Data(train=files.named(text))
+    pieces = (piece for file in files.expand(data.train) for piece in _pieces(file, data))
     waiting: list[str] = []
     length = 0
     for piece in pieces:
@@ -183,7 +178,19 @@ def texts(text: str | Path | Data) -> Iterator[str]:
         yield "".join(waiting)
 
 
-def sentences(file: str | Path, split: str = "words") -> Iterator[list[str]]:
+def _pieces(file: str, data: Data) -> Iterator[str]:
+    """A file's text in pieces; the last ends a line, so that no words of two files stand together."""
+    if file == GRAMMAR:
+        yield from (sentence + "\n" for sentence in builtin.sentences(data.sentences))
+        return
+    pieces = readers.read_text(Source(file, encoding=data.encoding), columns=data.columns or None)
+    if data.split_sentences:
+        pieces = (sentence + "\n" for sentence, _ in of_pieces(pieces))
+    yield from pieces
+    yield "\n"
+
+
+def sentences(file: Given, split: str = "words") -> Iterator[list[str]]:
     """The lines of a file as lists of words, those without any left out."""
     types = Types(split, most=2**31)
     words: list[str] = []

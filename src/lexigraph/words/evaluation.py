@@ -129,6 +129,8 @@ def curve(
 def _beginning(file: Path, megabytes: float, out: Path) -> Path:
     """The first lines of a text file, of so many megabytes together."""
     left = int(megabytes * 1e6)
+    if not file.is_file():
+        raise UsageError(f"{file} is no file: megabytes are counted in one plain text.")
     if left > file.stat().st_size:
         raise UsageError(f"{file} has {file.stat().st_size / 1e6:.1f} megabytes: {megabytes:g} are not to be had.")
     with file.open("rb") as source, out.open("wb") as target:

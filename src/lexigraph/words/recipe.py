@@ -36,8 +36,10 @@ INSTEAD = {  # keys of networks → what to do
 class Text:
     """Which text: the keys of [data] that mean something here."""
 
-    train: str = ""
+    train: str | tuple[str, ...] = ""
     columns: dict[str, str] = field(default_factory=dict)
+    split_sentences: bool = False
+    encoding: str = "auto"
     sentences: int = ranged(60_000, 1)
 
 

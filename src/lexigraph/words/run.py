@@ -32,6 +32,7 @@ from lexigraph.locks import locked
 from lexigraph.outputs import json_text
 from lexigraph.registry import WORD_SYSTEMS
 from lexigraph.run import FORMAT, Run, creating, folder_for, remove, with_parents
+from lexigraph.text.files import Given, named
 from lexigraph.words import formats, training
 from lexigraph.words.checkpoint import Checkpoint
 from lexigraph.words.corpus import Corpus
@@ -45,11 +46,11 @@ CHECKPOINT = "epoch.safetensors"
 
 def train(
     recipe: str | Path | None = None,
-    data: str | Path | None = None,
+    data: Given | None = None,
     out: str | Path | None = None,
     *,
-    valid: str | Path | None = None,
-    test: str | Path | None = None,
+    valid: Given | None = None,
+    test: Given | None = None,
     start: str | Path | None = None,
     set: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -62,8 +63,8 @@ def train(
         raise UsageError("Say which recipe to train; `lexigraph recipes` lists them.")
     if recipe is None:  # as it was started, but for `set`, which is then refused by name
         recipe, start, tiny = folder / "recipe.toml", None, False
-    files = {"data.train": data, "data.valid": valid, "data.test": test}
-    changes = {key: str(file) for key, file in files.items() if file is not None} | dict(set or {})
+    given = {"data.train": data, "data.valid": valid, "data.test": test}
+    changes = {key: named(each) for key, each in given.items() if each is not None} | dict(set or {})
     known = None if start is None else WordVectors.load(start).table
     asked, begin = _asked(recipe, changes, known, tiny), time.monotonic()
     if resume and folder.exists():

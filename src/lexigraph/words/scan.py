@@ -4,13 +4,16 @@
     types.scan("The cat saw the cat.\\n")      # [0, 1, 2, 0, 1, -1]: words by first appearance, -1 where a line ends
     types.words(), types.counts               # ["the", "cat", "saw"], [2, 2, 1]
 
-Two ways to cut: "words" takes runs of letters and digits, an apostrophe between them included, in lower case, and
-drops everything else; "space" takes whatever stands between white space as it is. The words are kept in a hash table
-that Numba compiles, several times as fast as splitting and counting in Python.
+Ways to cut: "words" takes runs of letters and digits, an apostrophe between them included, in lower case, and drops
+everything else; "elision" does so, too, but ends a word after its apostrophe, as French and Italian do: l'homme is
+l' and homme; "characters" makes each letter of a script without spaces (Chinese, Japanese, Thai …) a word, and cuts
+the rest as "words" does; "space" takes whatever stands between white space as it is. The words are kept in a hash
+table that Numba compiles, several times as fast as splitting and counting in Python.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from functools import cache
@@ -26,6 +29,11 @@ END = -1  # stands in the ids where a line ends
 MOST = 1 << 23  # different words counted at once; beyond that, the rarest are forgotten
 FULL = 0.6  # of the hash table: then it grows
 SPACE, LETTER, APOSTROPHE, NEWLINE = range(4)
+ELIDED = "\u02bc"  # the apostrophe as a letter: while text is scanned, one that ends a word
+ELISION = re.compile(r"(?<=\w)'(?=\w)")
+SPACELESS = "\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+VOWELS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u17b6-\u17d3"
+CHARACTER = re.compile(rf"[{SPACELESS}][{VOWELS}]*")  # with the vowels and tones written above and below it
 
 
 class Types:
@@ -68,12 +76,17 @@ class Types:
         begins = np.concatenate([[0], ends])
         positions = np.arange(len(self)) if chosen is None else chosen
         bounds = zip(begins[positions].tolist(), ends[positions].tolist(), strict=True)
-        return [self._letters[begin:end].tobytes().decode() for begin, end in bounds]
+        found = [self._letters[begin:end].tobytes().decode() for begin, end in bounds]
+        return [word.replace(ELIDED, "'") for word in found] if self.split == "elision" else found
 
     def scan(self, text: str) -> np.ndarray:
         """The labels of a text's words in order, END after each line that has any."""
-        if self.split == "words":
+        if self.split != "space":
             text = text.lower().replace("’", "'")
+        if self.split == "elision":
+            text = ELISION.sub(f"{ELIDED} ", text)
+        elif self.split == "characters":
+            text = CHARACTER.sub(r" \g<0> ", text)
         data, classes = np.frombuffer(text.encode(), np.uint8), _classes(self.split)
         ids = np.empty(len(data) + 1, np.int32)
         done = written = 0
@@ -133,7 +146,7 @@ def _classes(split: str) -> np.ndarray:
         letters = (character.isalnum() or unicodedata.category(character)[0] == "M" for character in characters)
     table = np.where(np.fromiter(letters, np.bool_, sys.maxunicode + 1), LETTER, SPACE).astype(np.uint8)
     table[ord("\n")] = NEWLINE
-    if split == "words":
+    if split != "space":
         table[ord("'")] = APOSTROPHE
     return table
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from lexigraph.errors import UsageError
 from lexigraph.recipe import Source, ranged, sections
 
-Split = Literal["words", "space"]  # how text is cut into words: see scan.py
+Split = Literal["words", "space", "elision", "characters"]  # how text is cut into words: see scan.py
 SPLITS = get_args(Split)
 UNSEEN = Source("", "")  # settings that stand in no file
 

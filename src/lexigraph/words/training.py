@@ -15,24 +15,30 @@ softmax. One thread gives the same bits every time; several are faster and diffe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Data
+from lexigraph.text.files import Given, named, shown
+from lexigraph.text.remarks import remarks
 from lexigraph.words import formats
 from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
-from lexigraph.words.corpus import Corpus, name_of
+from lexigraph.words.corpus import Corpus
 from lexigraph.words.progress import Meter, Report
 from lexigraph.words.settings import Settings
 from lexigraph.words.subwords import Subwords, ngram_rows
 
+ELIDED = re.compile(r"(?:[ldjnsmtc]|qu|dell|all|nell|sull|un)'[aeiouyhàâéèêîôœù]")
+
 
 def train(
-    text: str | Path | Data,
+    text: Given | Data,
     settings: Settings,
     report: Report | None = None,
     checkpoint: Path | None = None,
@@ -53,19 +59,33 @@ def train(
 
 
 @contextmanager
-def reading(text: str | Path | Data, settings: Settings, report: Report | None = None) -> Iterator[Corpus]:
+def reading(text: Given | Data, settings: Settings, report: Report | None = None) -> Iterator[Corpus]:
     """A text as the numbers of its words, if it has words enough."""
+    text = text if isinstance(text, Data) else Data(train=named(text))
+    if report:
+        for remark in remarks(
+            replace(text, unit="stream"), ("text",), settings.split
+        ):  # wrapped lines do little harm
+            report(f"! {remark}")
     with Meter("reading", "words", 0, report) as meter:
         corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
     with corpus:
         if len(corpus.words) < 2:
             raise LexigraphError(
-                f"{name_of(text)} has one word that is seen often enough, {corpus.words[0]!r}: vectors need two."
+                f"{shown(text.train)} has one word that is seen often enough, {corpus.words[0]!r}: vectors need two."
             )
         if report:
             positions = corpus.tokens + corpus.dropped
+            if settings.split == "words" and (elided := _elided(corpus)):
+                report(f"! Words such as {elided!r} are two, l' and homme: --set words.split=elision parts them.")
             report(f"{len(corpus.words):,} words; {corpus.dropped:,} of {positions:,} positions are left out.")
         yield corpus
+
+
+def _elided(corpus: Corpus) -> str:
+    """The most frequent word with an elided article or pronoun, if the text has many: it is French or Italian."""
+    found = [(count, word) for word, count in zip(corpus.words, corpus.counts, strict=True) if ELIDED.match(word)]
+    return max(found)[1] if sum(count for count, _ in found) > 0.01 * corpus.tokens else ""
 
 
 def identity(corpus: Corpus, settings: Settings) -> Mapping[str, object]:

@@ -27,6 +27,7 @@ from jaxtyping import Float, Float32, Int, Int64
 
 from lexigraph.errors import AbilityError, LexigraphError, UsageError
 from lexigraph.registry import SYSTEMS, WORD_SYSTEMS, WORD_VECTORS
+from lexigraph.text.files import Given
 from lexigraph.words import formats
 from lexigraph.words.subwords import Subwords
 
@@ -83,7 +84,7 @@ class WordVectors:
     @classmethod
     def train(
         cls,
-        file: str | Path,
+        file: Given,
         method: str = "skipgram",
         dim: int = 100,
         *,
@@ -92,7 +93,7 @@ class WordVectors:
         checkpoint: Path | None = None,
         **settings: str | float,
     ) -> WordVectors:
-        """Learn vectors from a text file; `lexigraph.words.training` lists methods and settings.
+        """Learn vectors from text, as `lexigraph.train` takes it; words/training.py lists methods and settings.
 
         start: vectors to go on from, for skipgram and cbow.
         report: takes the sentences that say how it goes; with one, a bar is shown on a terminal as well.

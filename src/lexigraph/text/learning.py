@@ -1,0 +1,77 @@
+"""Vocabularies learned from the training split: tokenizers, labels, and the scale of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lexigraph import recipe as recipes
+from lexigraph.errors import LexigraphError
+from lexigraph.text import clean, readers
+from lexigraph.text.columns import Columns
+from lexigraph.text.corpus import examples
+from lexigraph.text.encoding import running
+
+if TYPE_CHECKING:  # counting words needs none
+    from lexigraph.text.tokenizer import Tokenizer
+    from lexigraph.text.vocabularies import Vocabularies, Vocabulary
+
+
+def learn_vocabularies(
+    recipe: recipes.Recipe,
+    data: recipes.Data,
+    columns: Columns,
+    cleaner: clean.LineRule | None = None,
+    known: Vocabularies | None = None,
+) -> Vocabularies:
+    """What the columns of a table mean, learned from the training split alone, but for what is known."""
+    from lexigraph.text.vocabularies import Labels, Numbers, Vocabularies
+
+    found: dict[str, Vocabulary] = dict(known or {})
+    needed = dict.fromkeys(column.vocabulary for column in columns.values() if column.kind != "raw")
+    for name in [name for name in needed if name not in found]:
+        own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.kind != "raw"}
+        values = (
+            (column, example.values[field])
+            for example in examples(data, columns, cleaner)
+            if example.split == "train"
+            for field, column in own.items()
+        )
+        kinds = {column.kind for column in own.values()}
+        if kinds == {"tokens"}:
+            found[name] = _tokenizer(recipe, (running(value) for _, value in values), written=_written(columns, name))
+        elif kinds <= {"tags", "class"}:
+            found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+        elif kinds <= {"number", "vectors", "image"}:
+            found[name] = Numbers.learn(np.asarray(value) for _, value in values)
+        else:
+            raise LexigraphError(
+                f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
+            )
+    return Vocabularies(found)
+
+
+def _written(columns: Columns, vocabulary: str) -> bool:
+    """Whether a vocabulary is of what is written alone: then no special token stands in front of its texts."""
+    own = [column for column in columns.values() if column.vocabulary == vocabulary]
+    return len(columns) > len(own) and all(column.optional for column in own)
+
+
+def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -> Tokenizer:
+    from lexigraph.text.tokenizer import Tokenizer
+
+    settings = recipe.tokenizer
+    return Tokenizer.train(
+        texts,
+        kind=settings.kind,
+        size=settings.size,
+        special=() if written else settings.special,  # nothing writes a direction
+        lower=settings.lower,
+        min_count=settings.min_count,
+    )
+
+
+def _labels(value: readers.Value) -> list[str]:
+    return value if isinstance(value, list) else [str(value)]
