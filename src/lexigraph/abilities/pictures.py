@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.errors import LexigraphError
-from lexigraph.latent.pictures import free_png, load_picture, save_picture
+from lexigraph.latent.pictures import as_png, free_png, load_picture
 from lexigraph.run import adding
 
 
@@ -66,7 +66,7 @@ class PictureSpace(SentenceSpace):
         drawn = self.pictures(texts)
         with adding(folder) as temporary:
             for file, pixels in zip(files, drawn, strict=True):
-                save_picture(temporary / file.name, pixels, self.fingerprint)
+                (temporary / file.name).write_bytes(as_png(pixels, self.fingerprint))
         return files
 
     def _require_pictures(self) -> None:

@@ -18,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 
 import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import reason
 from lexigraph.recipe import Data
 from lexigraph.words import formats
 from lexigraph.words.checkpoint import NO_CHECKPOINT, Checkpoint
@@ -56,7 +58,13 @@ def train(
 def reading(text: str | Path | Data, settings: Settings, report: Report | None = None) -> Iterator[Corpus]:
     """A text as the numbers of its words, if it has words enough."""
     with Meter("reading", "words", 0, report) as meter:
-        corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
+        try:
+            corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
+        except OSError as error:
+            raise LexigraphError(
+                f"The words of {name_of(text)} could not be kept in {gettempdir()}: {reason(error)}. TMPDIR can name "
+                "another folder."
+            ) from None
     with corpus:
         if len(corpus.words) < 2:
             raise LexigraphError(
