@@ -23,7 +23,7 @@ from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.locks import locked
 from lexigraph.nn.network import Network, columns_of
-from lexigraph.outputs import not_finite
+from lexigraph.outputs import not_finite, reason
 from lexigraph.preparation import FILES, START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
 from lexigraph.resuming import take_changes
@@ -293,7 +293,8 @@ def _temporary_folder() -> Iterator[Path]:
         except OSError as error:
             where = tempfile.gettempdir()
             raise LexigraphError(
-                f"The text could not be kept in {where} while it is scored: {error}. TMPDIR can name another folder."
+                f"The text could not be kept in {where} while it is scored: {reason(error)}. TMPDIR can name another "
+                "folder."
             ) from None
 
 

@@ -61,6 +61,12 @@ def _refuse_no_parent(path: Path) -> None:
         raise LexigraphError(f"{path} cannot be written: the folder {path.parent} may not be written to.")
 
 
+def reason(error: OSError) -> str:
+    """What the disk says; NumPy's own error tells only how much of an array was written."""
+    numpy_short = error.errno is None and "requested and" in str(error)
+    return f"the disk is full ({error})" if numpy_short else str(error)
+
+
 # ---- JSON, which has no NaN and no Infinity ----
 
 

@@ -31,7 +31,7 @@ from lexigraph import __version__, upgrades
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.locks import LOCK, Lock, is_alive
-from lexigraph.outputs import json_text
+from lexigraph.outputs import json_text, reason
 from lexigraph.registry import WORD_SYSTEMS
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -188,7 +188,7 @@ def creating(folder: Path) -> Iterator[Path]:
             _flush(folder.parent)
         except OSError as error:
             _discard(temporary)
-            raise LexigraphError(f"{folder} could not be written: {error}. Nothing of it is left behind.") from None
+            raise LexigraphError(f"{folder} could not be written: {reason(error)}. Nothing of it is left.") from None
         except BaseException:
             _discard(temporary)
             raise
@@ -265,7 +265,9 @@ def replacing(target: Path) -> Iterator[Path]:
         _flush(target.parent)
     except OSError as error:
         remove(temporary)
-        raise LexigraphError(f"{target} could not be written: {error}. What was there before is unchanged.") from None
+        raise LexigraphError(
+            f"{target} could not be written: {reason(error)}. What was there before is unchanged."
+        ) from None
     except BaseException:
         remove(temporary)
         raise
@@ -301,7 +303,7 @@ def adding(folder: Path) -> Iterator[Path]:
                 os.replace(file, folder / file.name)
             _flush(folder)
         except OSError as error:
-            raise LexigraphError(f"The files of {folder} could not be written: {error}.") from None
+            raise LexigraphError(f"The files of {folder} could not be written: {reason(error)}.") from None
         finally:
             remove(temporary)
 

@@ -1,5 +1,6 @@
 """One text or many: every ability answers as it was asked, and says what is wrong with anything else."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -53,7 +54,7 @@ def test_one_text_has_one_answer_and_it_is_the_first_of_many(model, ability):
     assert type(one) is type(alone[0])
 
 
-@pytest.mark.parametrize("given", NO_TEXTS, ids=repr)
+@pytest.mark.parametrize("given", NO_TEXTS, ids=lambda value: re.sub(" at 0x.*", "", repr(value)))
 def test_what_is_no_text_gets_a_sentence(model, given):
     gpt, picture = model("gpt"), model("picture")
     for ask in (gpt.generate, gpt.complete, gpt.score, gpt.rank, picture.encode, picture.solve):

@@ -13,7 +13,7 @@ from jaxtyping import UInt8
 from lexigraph.abilities.asking import many, whole
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.errors import LexigraphError
-from lexigraph.latent.pictures import free_png, load_any_picture, load_picture, save_picture
+from lexigraph.latent.pictures import as_png, free_png, load_any_picture, load_picture
 from lexigraph.run import adding
 
 
@@ -105,7 +105,7 @@ class PictureSpace(SentenceSpace):
         drawn = self.pictures(z)
         with adding(folder) as temporary:
             for file, pixels in zip(files, drawn.reshape(-1, *drawn.shape[-3:]), strict=True):
-                save_picture(temporary / file.name, pixels, self.fingerprint)
+                (temporary / file.name).write_bytes(as_png(pixels, self.fingerprint))
         return files
 
     def _require_pictures(self) -> None:

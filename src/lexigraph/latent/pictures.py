@@ -58,6 +58,13 @@ def save_picture(
     path: str | Path, pixels: UInt8[np.ndarray, "side side 3"], fingerprint: str, text: str = "", force: bool = False
 ) -> None:
     """Write a PNG that `load_picture` reads back exactly; `text` is a caption for people, `force` replaces a file."""
+    _write(path, as_png(pixels, fingerprint, text, path), force)
+
+
+def as_png(
+    pixels: UInt8[np.ndarray, "side side 3"], fingerprint: str, text: str = "", path: str | Path = "The picture"
+) -> bytes:
+    """The content of such a file."""
     if not fingerprint:
         raise LexigraphError(f"{path} was not written: a picture needs the fingerprint of the model that drew it.")
     notes = PngInfo()
@@ -68,7 +75,7 @@ def save_picture(
             notes.add_itxt("lexigraph:text", text)
         except UnicodeEncodeError:
             raise LexigraphError(f"{path} was not written: its caption is not valid Unicode text.") from None
-    _write(path, _encode(pixels, "PNG", pnginfo=notes), force)
+    return _encode(pixels, "PNG", pnginfo=notes)
 
 
 ANY = "To read it all the same, as well as it can be read: read --any (any=True)."

@@ -29,7 +29,7 @@ from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
 from lexigraph.locks import locked
-from lexigraph.outputs import json_text
+from lexigraph.outputs import json_text, reason
 from lexigraph.registry import WORD_SYSTEMS
 from lexigraph.run import FORMAT, Run, creating, folder_for, remove, with_parents
 from lexigraph.text.files import Given, named
@@ -243,7 +243,7 @@ def _stopping(run: Run) -> Iterator[None]:
         raise Interrupted(f"Stopped; {done}. Go on with: lexigraph train --out {run.path} --resume") from None
     except OSError as error:
         raise LexigraphError(
-            f"{run.path} could not be trained: {error}. Whole epochs are kept. Is {gettempdir()} full, too?"
+            f"{run.path} could not be trained: {reason(error)}. Whole epochs are kept. Is {gettempdir()} full, too?"
         ) from None
     finally:
         if here:

@@ -20,10 +20,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import gettempdir
 
 import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.outputs import reason
 from lexigraph.recipe import Data
 from lexigraph.text.files import Given, named, shown
 from lexigraph.text.remarks import remarks
@@ -68,7 +70,13 @@ def reading(text: Given | Data, settings: Settings, report: Report | None = None
         ):  # wrapped lines do little harm
             report(f"! {remark}")
     with Meter("reading", "words", 0, report) as meter:
-        corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
+        try:
+            corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
+        except OSError as error:
+            raise LexigraphError(
+                f"The words of {name_of(text)} could not be kept in {gettempdir()}: {reason(error)}. TMPDIR can name "
+                "another folder."
+            ) from None
     with corpus:
         if len(corpus.words) < 2:
             raise LexigraphError(
