@@ -1,6 +1,9 @@
 """The command line as a whole: its verbs are what the models can do."""
 
 import inspect
+import io
+import json
+import sys
 
 import pytest
 import typer
@@ -38,3 +41,67 @@ def test_every_verb_says_what_it_does_and_so_does_every_option(group):
         assert command.help, name
         options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
         assert [option.name for option in options if not option.help] == [], name
+
+
+NO_JSON = {"train", "demo", "convert"}  # what they make is a folder, a page, a file
+NO_TEXTS = {"decode", "read", "sample"}  # vectors, pictures, nothing
+
+
+def options(command):
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"words"} - NO_JSON))
+def test_every_verb_writes_json_if_asked(name):
+    assert "--json" in options(COMMANDS[name])
+
+
+@pytest.mark.parametrize("name", sorted({*ABILITIES, "tokenize", "diagnose", "compare-text"} - NO_TEXTS))
+def test_every_verb_that_takes_texts_takes_them_from_a_file_too(name):
+    assert "--file" in options(COMMANDS[name])
+
+
+@pytest.mark.parametrize("name", ["nearest", "similarity", "analogy", "outlier", "senses", "align"])
+def test_so_do_those_of_words(name):
+    assert {"--file", "--json"} <= options(COMMANDS["words"].commands[name])
+
+
+def printed(monkeypatch, capsys, *words, stdin=""):
+    """What `lexigraph WORDS` prints on standard output."""
+    monkeypatch.setattr(sys, "argv", ["lexigraph", *map(str, words)])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_texts_are_the_same_from_arguments_a_file_and_standard_input(tiny_run, tmp_path, monkeypatch, capsys):
+    file = tmp_path / "texts.txt"
+    file.write_text("She sings .\nHe slept .\n")
+    ways = (["She sings .", "He slept ."], ""), (["--file", file], ""), ([], file.read_text())
+    lines = {printed(monkeypatch, capsys, "score", tiny_run, *given, stdin=stdin) for given, stdin in ways}
+    assert len(lines) == 1
+    found = json.loads(printed(monkeypatch, capsys, "score", tiny_run, "--file", file, "--json"))
+    assert [item["text"] for item in found] == ["She sings .", "He slept ."]
+    assert lines == {"".join(f"{item['score']:.4f}\t{item['text']}\n" for item in found)}
+
+
+def test_a_text_far_down_a_file_is_named_by_its_number(tiny_runs, monkeypatch, capsys):
+    lines = ["She <mask> ."] * 1025 + ["no gap"]  # in the second block
+    monkeypatch.setattr("lexigraph.abilities.encoding.MaskFilling._filled", lambda *_: [])
+    monkeypatch.setattr(sys, "argv", ["lexigraph", "fill", str(tiny_runs("bert"))])
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "Text 1,026 has no gap" in capsys.readouterr().err
+
+
+def test_several_texts_for_a_prompt_stand_apart(tiny_run, monkeypatch, capsys):
+    out = printed(monkeypatch, capsys, "generate", tiny_run, "The", "-n", "2", "--max-new", "4")
+    assert [line for line in out.splitlines() if line.startswith("---")] == ["--- 1 of 2 ---", "--- 2 of 2 ---"]
+    found = json.loads(
+        printed(monkeypatch, capsys, "generate", tiny_run, "The", "-n", "2", "--max-new", "4", "--json")
+    )
+    assert [item["prompt"] for item in found] == ["The", "The"]

@@ -41,8 +41,8 @@ def take_changes(run: Run, asked: Recipe, reporter: Reporter) -> bool:
     _check_length(run, asked, changed)
     if run.finished:
         _encode_again(run, asked, reporter)
+    (run.path / "results.json").unlink(missing_ok=True)  # first: killed here, the run is one to be resumed
     run.write("recipe.toml", asked.toml())
-    (run.path / "results.json").unlink(missing_ok=True)  # last: until now the run was finished
     reporter.say(f"Going on with {', '.join(f'{key} = {asked.flat()[key]}' for key in changed)}.")
     return True
 

@@ -28,7 +28,7 @@ ASKED = {  # ability → the run that has it, and how it is asked
     "pictures": ("picture", lambda m, t: m.pictures(t).tolist()),
     "read": ("picture", lambda m, t: m.read(m.pictures(t))),
 }
-NO_TEXTS = [None, 3, 2.5, True, b"bytes", {"text": "a"}, [], (), {"a"}, [None], ["a", 3], [b"a"], "\ud800", object()]
+NO_TEXTS = [None, 3, 2.5, True, b"bytes", {"text": "a"}, [], (), {"a"}, [None], ["a", 3], [b"a"], "\ud800"]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_one_text_has_one_answer_and_it_is_the_first_of_many(model, ability):
     assert type(one) is type(alone[0])
 
 
-@pytest.mark.parametrize("given", NO_TEXTS, ids=lambda value: re.sub(" at 0x.*", "", repr(value)))
+@pytest.mark.parametrize("given", NO_TEXTS, ids=lambda value: re.sub(" at 0x.*", "", ascii(value)))
 def test_what_is_no_text_gets_a_sentence(model, given):
     gpt, picture = model("gpt"), model("picture")
     for ask in (gpt.generate, gpt.complete, gpt.score, gpt.rank, picture.encode, picture.solve):

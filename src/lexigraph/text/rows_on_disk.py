@@ -9,7 +9,7 @@ import numpy as np
 
 from lexigraph.errors import LexigraphError
 
-BLOCK_BYTES = 1 << 24  # of rows that are read at once
+BLOCK_BYTES = 1 << 22  # of rows that are read at once
 
 
 class RowWriter:

@@ -74,7 +74,7 @@ def reading(text: Given | Data, settings: Settings, report: Report | None = None
             corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
         except OSError as error:
             raise LexigraphError(
-                f"The words of {name_of(text)} could not be kept in {gettempdir()}: {reason(error)}. TMPDIR can name "
+                f"The words of {shown(text.train)} could not be kept in {gettempdir()}: {reason(error)}. TMPDIR can name "
                 "another folder."
             ) from None
     with corpus:
