@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from lexigraph import recipe as recipes
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.files import array_in
 from lexigraph.nn.network import Network, columns_of
 from lexigraph.preparation import START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
@@ -220,7 +220,7 @@ def _validator(recipe: Recipe, table: Table | None, device: torch.device) -> Val
 
 def _scores(model: TextModel, run: Run, table: Table, steps: int, baseline: Any = None) -> dict[str, Any]:
     """Scores of a held-out text with their signature, the baselines beside them."""
-    unigrams = np.load(run.path / UNIGRAMS, allow_pickle=False)
+    unigrams = array_in(run.path / UNIGRAMS)
     return task_of(model.recipe).scores(model, table, steps, unigrams, baseline)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.files import json_in
 from lexigraph.registry import nearest
 from lexigraph.run import replacing
 
@@ -62,7 +63,7 @@ def _network(name: str, data: str | Path, out: Path, changes: dict[str, Any]) ->
     from lexigraph import api
 
     model = api.train(name, data, out, set=changes, quiet=True)
-    results = json.loads((out / "results.json").read_text())
+    results = json_in(out / "results.json")
     scores = results["scores"].get("test") or results["scores"].get("valid") or {}
     row: Row = {"recipe": name, "parameters": sum(p.numel() for p in model.network.parameters())}
     row |= {key: value["value"] for key, value in scores.items() if isinstance(value, dict) and "value" in value}
@@ -81,7 +82,7 @@ def _vectors(name: str, data: str | Path, out: Path, changes: dict[str, Any]) ->
     done = subprocess.run([sys.executable, "-m", "lexigraph", *command], capture_output=True, text=True, check=False)
     if done.returncode:
         raise LexigraphError(f"{name}: {done.stderr.strip().removeprefix('lexigraph: ')}")
-    results = json.loads((out / "results.json").read_text())
+    results = json_in(out / "results.json")
     return {"recipe": name, "seconds": results["seconds"], "peak memory, GB": results["peak_memory_gb"]}
 
 

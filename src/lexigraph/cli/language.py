@@ -25,7 +25,7 @@ from lexigraph.errors import UsageError
 if TYPE_CHECKING:
     from lexigraph.abilities.language import LanguageModel
 
-MaxNew = Annotated[int, typer.Option(min=1, help="At most so many new tokens.")]
+MaxNew = Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many new tokens.")]
 PromptTokens = Annotated[int, typer.Option(min=1, help="So many tokens are given, the rest is searched for.")]
 Limit = Annotated[int, typer.Option(help="At most so many texts.")]
 
@@ -39,7 +39,9 @@ def generate(
     top_p: Annotated[float, typer.Option(help="Only the most probable tokens of mass p; 1: all.")] = 1.0,
     beam: Beam = 1,
     noise: Annotated[float, typer.Option(help="Noise on logits, not on hidden states; temperature 0.")] = 0.0,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many texts for each prompt.")] = 1,
+    count: Annotated[
+        int, typer.Option("-n", "--count", min=1, max=1_000_000, help="So many texts for each prompt.")
+    ] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
     device: Device = "auto",
     int8: Int8 = False,
@@ -56,7 +58,7 @@ def generate(
 def complete(
     run: RunArgument,
     prompts: Texts = None,
-    n_best: Annotated[int, typer.Option(help="So many endings for each prompt.")] = 5,
+    n_best: Annotated[int, typer.Option(min=1, max=10_000, help="So many endings for each prompt.")] = 5,
     beam: Beam = 5,
     alpha: Alpha = 0.7,
     max_new: MaxNew = 40,

@@ -19,7 +19,7 @@ Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TrainingText = Annotated[str | None, typer.Option(help="Training text, or `grammar` for the built-in corpus.")]
 Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; none: one a line on stdin.")]
-Beam = Annotated[int, typer.Option(min=1, help="Beam width.")]
+Beam = Annotated[int, typer.Option(min=1, max=10_000, help="Beam width.")]
 Measure = Annotated[str, typer.Option(help="cosine or euclidean.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller samples.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]

@@ -95,7 +95,7 @@ def read(
 def blend(
     run: RunArgument,
     texts: Annotated[list[str], typer.Argument(metavar="TEXT TEXT [TEXT]", help="Two or three sentences.")],
-    steps: Annotated[int, typer.Option(min=2, help="Sentences on the way, ends included.")] = 7,
+    steps: Annotated[int, typer.Option(min=2, max=10_000, help="Sentences on the way, ends included.")] = 7,
     how: Annotated[str, typer.Option(help="linear or spherical.")] = "linear",
     weights: Annotated[str, typer.Option(help="One blend by weights instead, as 0.7,0.3 or 1.5,-0.5.")] = "",
     beam: Beam = 1,
@@ -132,14 +132,14 @@ def solve(
 
 def sample(
     run: RunArgument,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many sentences.")] = 10,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=1_000_000, help="So many sentences.")] = 10,
     component: Annotated[int | None, typer.Option(help="From this part of the mixture only, counted from 0.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="From one normal distribution, not from a mixture.")] = False,
     temperature: Annotated[float, typer.Option(help="Spread of the vectors; 1: as in the training text.")] = 1.0,
     noise: Noise = None,
     beam: Beam = 1,
     scores: Scores = False,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same sentences.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same sentences.")] = 0,
     device: Device = "auto",
 ) -> None:
     """New sentences, from vectors drawn at random."""
@@ -179,14 +179,11 @@ def _print(found: list[Scored], scores: bool) -> None:
 
 def _vectors(file: Path) -> np.ndarray:
     """The array in a .npy file."""
-    import numpy as np
+    from lexigraph.files import array_in
 
-    try:
-        return np.load(file, allow_pickle=False)
-    except FileNotFoundError:
-        raise LexigraphError(f"There is no file {file}.") from None
-    except (OSError, ValueError, EOFError):
-        raise LexigraphError(f"{file} is no .npy file of numbers: `lexigraph encode` writes such files.") from None
+    if not file.exists():
+        raise LexigraphError(f"There is no file {file}.")
+    return array_in(file)
 
 
 def _number(text: str) -> float:

@@ -33,6 +33,7 @@ import tokenizers as hf
 from jaxtyping import Int64, UInt32
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.files import json_in
 from lexigraph.run import replacing
 from lexigraph.text import unigram, vocabulary
 from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL, Content, Known
@@ -56,7 +57,7 @@ class Tokenizer:
         """From the content of a tokenizer file; users call `train` or `load`."""
         ours = content["model"]["lexigraph"]
         if ours["kind"] != IMPORTED:  # a file for other libraries announces special tokens, which they read from text
-            content = {**content, "added_tokens": []}
+            content = {**content, "added_tokens": [], "post_processor": None}  # and puts them around texts
         self._content = content
         self._hf = hf.Tokenizer.from_str(json.dumps(content))
         self._ids: dict[str, int] = self._hf.get_vocab()
@@ -334,12 +335,9 @@ class Tokenizer:
     def load(cls, path: str | os.PathLike) -> Tokenizer:
         """Read a file written by `save`, or the tokenizer.json of a folder."""
         target = _file_at(path)
-        try:
-            content = json.loads(target.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise LexigraphError(f"There is no tokenizer file {target}.") from None
-        except (OSError, ValueError) as error:
-            raise LexigraphError(f"The tokenizer file {target} is damaged or not JSON: {error}.") from None
+        if not target.exists():
+            raise LexigraphError(f"There is no tokenizer file {target}.")
+        content = json_in(target)
         model = content.get("model") if isinstance(content, dict) else None
         ours = model.get("lexigraph") if isinstance(model, dict) else None
         if not isinstance(ours, dict):

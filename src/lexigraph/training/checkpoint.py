@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from lexigraph.errors import LexigraphError
+from lexigraph.files import table_in
 from lexigraph.objectives.terms import Carry
 from lexigraph.run import remove, replacing
 from lexigraph.training.distribution import World, shard_like, whole
@@ -32,6 +33,7 @@ class Progress:
     worse: int = 0  # validations since
     seconds: float = 0.0  # spent training
     scaler: dict[str, float] | None = None  # of fp16
+    unvalidated: bool = False  # stopped in the validation of this step, which is still to be done
 
 
 def save_weights(network: nn.Module, path: Path, world: World) -> None:
@@ -69,7 +71,7 @@ def save(
     }
     random = {
         f"{kind}:{rank}": state
-        for kind, own in _random_states(world.device).items()
+        for kind, own in random_states(world.device).items()
         for rank, state in enumerate(world.gathered(own))
     }
     carry = {
@@ -102,10 +104,7 @@ def restore(
     path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, micro_batches: int, world: World
 ) -> tuple[Progress, list[Carry | None]]:
     """Put everything back as it was at the checkpoint."""
-    try:
-        state = json.loads((path / "state.json").read_text())
-    except (OSError, json.JSONDecodeError) as error:
-        raise LexigraphError(f"The checkpoint {path} is damaged: {error}.") from None
+    state = table_in(path / "state.json")
     processes = state.pop("world")
     if processes != world.size:
         raise LexigraphError(
@@ -123,11 +122,8 @@ def restore(
             value = value.to(parameter.device)
         optimizer.state[parameter][kind] = value
     random = read_tensors(path / "random.safetensors")
-    torch.set_rng_state(random[f"cpu:{world.rank}"])
-    if world.device.type == "cuda":
-        torch.cuda.set_rng_state(random[f"cuda:{world.rank}"], world.device)
-    if world.device.type == "mps":
-        torch.mps.set_rng_state(random[f"mps:{world.rank}"])
+    states = {kind: random[f"{kind}:{world.rank}"] for kind in random_states(world.device)}
+    set_random_states(states, world.device)
     carries: list[Carry | None] = [None] * micro_batches
     for key, value in read_tensors(path / "carry.safetensors").items():
         micro, name, rank = key.split(":")
@@ -144,7 +140,17 @@ def laid_out_like(value: Tensor, parameter: Tensor) -> Tensor:
     return torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
-def _random_states(device: torch.device) -> dict[str, Tensor]:
+def set_random_states(states: dict[str, Tensor], device: torch.device) -> None:
+    """Go on drawing random numbers from where they were."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)
+    if device.type == "mps":
+        torch.mps.set_rng_state(states["mps"])
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """Where random numbers are drawn from."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)

@@ -38,7 +38,7 @@ class Text:
 
     train: str = ""
     columns: dict[str, str] = field(default_factory=dict)
-    sentences: int = ranged(60_000, 1)
+    sentences: int = ranged(60_000, 1, 1e9)
 
 
 SECTIONS: dict[str, type] = {"data": Text, "words": Settings, "expected": Expected}

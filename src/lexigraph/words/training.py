@@ -55,6 +55,7 @@ def train(
 @contextmanager
 def reading(text: str | Path | Data, settings: Settings, report: Report | None = None) -> Iterator[Corpus]:
     """A text as the numbers of its words, if it has words enough."""
+    settings.refuse_beyond_memory()
     with Meter("reading", "words", 0, report) as meter:
         corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
     with corpus:
@@ -65,6 +66,7 @@ def reading(text: str | Path | Data, settings: Settings, report: Report | None =
         if report:
             positions = corpus.tokens + corpus.dropped
             report(f"{len(corpus.words):,} words; {corpus.dropped:,} of {positions:,} positions are left out.")
+        settings.refuse_beyond_memory(len(corpus.words))
         yield corpus
 
 
