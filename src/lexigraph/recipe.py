@@ -207,7 +207,7 @@ class Source:
     def tables(self) -> dict[str, Any]:
         try:
             return tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # not TOML; nested too deeply; a number of thousands of digits
             raise UsageError(f"{self.name} is not valid TOML: {error}.") from None
 
     def line(self, section: str, key: str) -> int:

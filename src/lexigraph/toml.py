@@ -72,7 +72,7 @@ def parsed(text: str) -> Any:
     """A value as TOML has it, or else the text as it is."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # not TOML; nested too deeply; a number of thousands of digits
         return text
 
 

@@ -338,7 +338,7 @@ def export_folder(run: str | Path, out: str | Path) -> Path:
         for name, content in {
             CONFIG: config | {"dtype": "float32"},
             TOKENIZER: tokenizer_content(tokenizer, network, trained),
-            GENERATION: generation(tokenizer, banned),
+            GENERATION: generation(config, banned),
             SETTINGS: settings | names,
             SPECIAL: names,
         }.items():

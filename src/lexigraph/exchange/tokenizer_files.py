@@ -41,13 +41,10 @@ def tokenizer_content(tokenizer: Tokenizer, network: Network, trained: bool) -> 
     return {**content, "post_processor": _template(tokenizer, network)} if trained else content
 
 
-def generation(tokenizer: Tokenizer, banned: list[int]) -> Settings:
-    """Their generation_config.json: what ends a text, and which tokens are never written."""
-    ids = {"pad_token_id": tokenizer.pad, "bos_token_id": tokenizer.begin, "eos_token_id": tokenizer.eos}
-    if "start" in tokenizer.roles:
-        ids["decoder_start_token_id"] = tokenizer.roles["start"]
+def generation(config: Settings, banned: list[int]) -> Settings:
+    """Their generation_config.json: what begins and ends a text, as in their config, and what is never written."""
     never: list[Json] = [*banned]
-    return {**ids, "suppress_tokens": never}
+    return {key: value for key, value in config.items() if key.endswith("_token_id")} | {"suppress_tokens": never}
 
 
 def around(tokenizer: Tokenizer, network: Network) -> tuple[list[int], list[int]]:

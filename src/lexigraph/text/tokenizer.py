@@ -40,6 +40,7 @@ from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL, Content, Kno
 
 FORMAT = 1
 IMPORTED = "imported"
+MOST_TOKENS = 10_000_000  # room for all of them is made before the first is learned
 
 
 class Tokenizer:
@@ -120,6 +121,8 @@ class Tokenizer:
             # Letters between punctuation: no kind can learn such a piece from text, so names cannot collide.
             if not re.fullmatch(r"(?=.*[^\W_])([^\w\s]|_)\S+([^\w\s]|_)", name) or name in (*SPECIAL, *BYTES):
                 raise UsageError(f"The special token {name!r} is taken or not of the form <name> or [name].")
+        if size > MOST_TOKENS:
+            raise UsageError(f"A tokenizer of size {size} is too large: it has at most {MOST_TOKENS:,} tokens.")
         names = [*SPECIAL, *dict.fromkeys(special)]
         taken = len(names) + (256 if kind in ("bpe", "sentencepiece") else 0)
         if size < taken + (kind != "bpe"):
