@@ -14,7 +14,7 @@ import lexigraph
 
 ROOT = Path(lexigraph.__file__).parent
 ORDER = (  # a module may import only from its own group and those before it
-    {"lexigraph", "errors", "compiled"},
+    {"lexigraph", "errors", "memory", "stored", "compiled"},
     {"registry", "recipe", "run", "toml", "upgrades", "outputs", "locks", "checksums"},
     {"text", "words"},
     {"nn", "objectives"},

@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from lexigraph import checksums
@@ -29,6 +28,7 @@ from lexigraph.recipe import Recipe
 from lexigraph.resuming import take_changes
 from lexigraph.run import FORMAT, Run, folder_for, remove, terminable, word_vectors_asked
 from lexigraph.starting import Start, start_from
+from lexigraph.stored import array_in
 from lexigraph.text import corpus
 from lexigraph.text.columns import MAIN
 from lexigraph.text.files import Given, Names, named, same, shown
@@ -235,7 +235,7 @@ def _scores(model: TextModel, run: Run, table: Table, steps: int, baseline: Any 
     known = run.config().get(FILES, {}).get(UNIGRAMS)
     if known:
         checksums.refuse_changed(run.path / UNIGRAMS, tuple(known))
-    unigrams = np.load(run.path / UNIGRAMS, allow_pickle=False)
+    unigrams = array_in(run.path / UNIGRAMS)
     return task_of(model.recipe).scores(model, table, steps, unigrams, baseline)
 
 

@@ -11,7 +11,6 @@ questions of the built-in grammar. All of it stays in `out`, with the rows as co
 
 from __future__ import annotations
 
-import json
 import math
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.outputs import json_text
 from lexigraph.registry import nearest
 from lexigraph.run import folder_for, replacing
+from lexigraph.stored import json_in
 from lexigraph.text.files import Given, Names, named, on_disk
 
 Row = dict[str, Any]
@@ -65,7 +65,7 @@ def _network(name: str, data: Names, out: Path, changes: dict[str, Any]) -> Row:
     from lexigraph import api
 
     model = api.train(name, [Path(each) for each in on_disk(data)], out, set=changes, quiet=True)
-    results = json.loads((out / "results.json").read_text())
+    results = json_in(out / "results.json")
     scores = results["scores"].get("test") or results["scores"].get("valid") or {}
     row: Row = {"recipe": name, "parameters": sum(p.numel() for p in model.network.parameters())}
     row |= {key: value["value"] for key, value in scores.items() if isinstance(value, dict) and "value" in value}
@@ -85,7 +85,7 @@ def _vectors(name: str, data: Names, out: Path, changes: dict[str, Any]) -> Row:
     done = subprocess.run([sys.executable, "-m", "lexigraph", *command], capture_output=True, text=True, check=False)
     if done.returncode:
         raise LexigraphError(f"{name}: {done.stderr.strip().removeprefix('lexigraph: ')}")
-    results = json.loads((out / "results.json").read_text())
+    results = json_in(out / "results.json")
     known = {key: value["value"] for key, value in results["scores"]["train"].items() if isinstance(value, dict)}
     return {"recipe": name, **known, "seconds": results["seconds"], "peak memory, GB": results["peak_memory_gb"]}
 

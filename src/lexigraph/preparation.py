@@ -13,7 +13,8 @@ import torch
 from lexigraph import __version__, checksums
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.task import Task
-from lexigraph.nn.network import Network, build, columns_of
+from lexigraph.nn.network import Network, build, columns_of, skeleton
+from lexigraph.nn.size import copies_in_training
 from lexigraph.recipe import Recipe
 from lexigraph.registry import nearest, system
 from lexigraph.run import FORMAT, Run, creating
@@ -85,6 +86,7 @@ def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
         cleaner = corpus.make_cleaner(data, columns)
         vocabularies = learn_vocabularies(recipe, data, columns, cleaner, vocabularies)
         sources.append((name, columns, data, cleaner))
+    skeleton(recipe, vocabularies, copies_in_training(recipe))  # refused before the whole text is encoded
     vocabularies.save(folder)
     for name, columns, data, cleaner in sources:
         found = corpus.examples(data, columns, cleaner)

@@ -53,7 +53,7 @@ class Data:
     dictionary: str = ""  # for the cleaning rule of that name: a file with one word a line
     window: int = ranged(0, 0)  # tokens per window of a stream; 0: the model's context
     max_chars: int = 1_000_000  # a longer line is refused: it is rarely a sentence
-    sentences: int = ranged(60_000, 1)  # how many the built-in corpus yields
+    sentences: int = ranged(60_000, 1, 1e9)  # how many the built-in corpus yields
     batch_tokens: int = ranged(0, 0)  # of a further table [data.NAME]: of it in a step; 0: as train.batch_tokens
     mixing: Literal["together", "in turn"] = "together"  # of several tables: each step takes rows of all, or of one
     turns: dict[str, int] = field(default_factory=dict)  # in turn: how often each table has its turn; else once
@@ -64,7 +64,7 @@ class Tokenizer:
     """How text becomes ids."""
 
     kind: Literal["char", "word", "bpe", "wordpiece", "unigram", "sentencepiece", "imported"] = "bpe"
-    size: int = ranged(4096, 1)  # at most so many entries, special ones included
+    size: int = ranged(4096, 1, 10_000_000)  # at most so many entries, special ones included
     lower: bool = False
     min_count: int = ranged(1, 1)  # rarer words or characters become <unk>
     special: tuple[str, ...] = ()
@@ -77,18 +77,18 @@ class Train:
 
     steps: int = ranged(1000, 1)  # optimizer steps
     epochs: float = ranged(0.0, 0)  # passes over the data, which then decide instead of `steps`; 0: `steps` decides
-    batch_tokens: int = ranged(4096, 1)  # tokens per step over all processes, padding included
-    accumulate: int = ranged(1, 1)  # micro-batches per step: the same result in less memory
+    batch_tokens: int = ranged(4096, 1, 1e9)  # tokens per step over all processes, padding included
+    accumulate: int = ranged(1, 1, 1_000_000)  # micro-batches per step: the same result in less memory
     seed: int = ranged(0, 0, 2**48)
     optimizer: Literal["sgd", "rmsprop", "adam", "adamw", "muon"] = "adamw"
-    lr: float = ranged(1e-3, 0)
+    lr: float = ranged(1e-3, 0, 1000)
     adam_share: float = ranged(0.5, 0)  # muon: what is no matrix is trained by Adam, at this share of lr
     betas: tuple[float, float] = ranged((0.9, 0.95), 0, 0.999999)
     eps: float = ranged(1e-8, 0)
     momentum: float = ranged(0.0, 0, 0.999999)  # sgd (Nesterov) and rmsprop
     # rmsprop: the share that its running mean of squared gradients keeps in a step
     rmsprop_decay: float = ranged(0.99, 0, 0.999999)
-    weight_decay: float = ranged(0.0, 0)  # matrices only, never biases and norms
+    weight_decay: float = ranged(0.0, 0, 1000)  # matrices only, never biases and norms
     schedule: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "cosine"
     warmup: int = ranged(100, 0)  # steps of linear warm-up
     restart_every: int = ranged(0, 0)  # inverse-sqrt: warm up again every so many steps; 0: never
@@ -99,9 +99,7 @@ class Train:
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"  # auto: bf16 on CUDA, else fp32
     device: str = "auto"  # auto: CUDA, then MPS, then CPU
     compile: bool = False  # torch.compile: slow to start, faster after
-    cuda_graphs: bool = (
-        False  # CUDA graphs: record the kernels of a pass once for each shape of batch, and replay them
-    )
+    cuda_graphs: bool = False  # CUDA graphs: record the kernels of each shape of batch once, and replay them
     deterministic: bool = False  # bit-exact resume on CUDA too, a little slower
     parallel: Literal["ddp", "fully_shard"] = "ddp"  # under torchrun
     validate_every: int = ranged(0, 0)  # steps; 0: ten times a run
@@ -116,8 +114,10 @@ class Train:
 class Eval:
     """How validation and test are measured."""
 
-    batch_tokens: int = ranged(16384, 1)
-    streams: int = ranged(8, 1)  # systems with memory read the text in so many parallel streams; 1 is exact
+    batch_tokens: int = ranged(16384, 1, 1e9)
+    streams: int = ranged(
+        8, 1, 1_000_000
+    )  # systems with memory read the text in so many parallel streams; 1 is exact
     max_tokens: int = ranged(0, 0)  # validate on the first so many tokens during training; 0: all
     sentences: int = ranged(2000, 0)  # autoencoders: decode so many held-out sentences for exact match
     mixture: int = ranged(
@@ -206,7 +206,7 @@ class Source:
     def tables(self) -> dict[str, Any]:
         try:
             return tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # not TOML; nested too deeply; a number of thousands of digits
             raise UsageError(f"{self.name} is not valid TOML: {error}.") from None
 
     def line(self, section: str, key: str) -> int:
@@ -366,7 +366,7 @@ def _check_ranges(origin: Source, part: str, values: Any, changes: Mapping[str, 
         if "range" in key.metadata and not all(low <= number <= high for number in numbers):
             dotted = f"{part}.{key.name}"
             where = "" if dotted in changes else f"{origin.where(part, key.name)}: "
-            limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+            limits = f"at least {low}" if high == math.inf else f"from {low} to {high:.15g}"
             raise UsageError(f"{where}{dotted} must be {limits}, not {value}.")
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ctypes
 import glob
-import json
 import os
 import shutil
 import signal
@@ -33,6 +32,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.locks import LOCK, Lock, is_alive
 from lexigraph.outputs import json_text, reason
 from lexigraph.registry import WORD_SYSTEMS
+from lexigraph.stored import json_in
 
 BUNDLED = Path(__file__).parent / "bundled"
 FORMAT = 2  # raise it when an old run folder would be misread, and say in upgrades.py what it means
@@ -97,13 +97,9 @@ class Run:
 
     def json(self, name: str) -> Any:
         """A JSON file of the run."""
-        path = self.path / name
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise LexigraphError(f"The run folder {self.path} is incomplete: {name} is missing.") from None
-        except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise LexigraphError(f"{path} is damaged: {error}.") from None
+        if not (self.path / name).exists():
+            raise LexigraphError(f"The run folder {self.path} is incomplete: {name} is missing.")
+        return json_in(self.path / name)
 
     def write(self, name: str, content: str | dict[str, Any]) -> None:
         """Write a text or JSON file of the run, atomically."""
@@ -134,8 +130,8 @@ def bundled() -> list[str]:
 def holds_word_vectors(folder: str | Path) -> bool:
     """Whether a folder is a run of word vectors, finished or not."""
     try:
-        config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        config = json_in(Path(folder) / "config.json")
+    except LexigraphError:
         return False
     return isinstance(config, dict) and config.get("system") in WORD_SYSTEMS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import types
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -13,6 +14,8 @@ from lexigraph.registry import nearest
 
 if TYPE_CHECKING:
     from lexigraph.recipe import Source
+
+LARGEST = 10**18  # whole numbers are kept in 64 bits
 
 
 def section(origin: Source, name: str, kind: type, table: Any) -> Any:
@@ -54,11 +57,15 @@ def typed(value: Any, kind: Any, key: str, where: str) -> Any:
         return {str(name): typed(item, arguments[1], key, where) for name, item in value.items()}
     if kind is str and not where and not isinstance(value, str | list | dict):
         value = str(value)  # --set data.train=2024 names a file
+    if isinstance(value, int) and abs(value) >= LARGEST:
+        raise UsageError(f"{where}{key} must be a number of at most 18 digits, not one of {len(str(abs(value)))}.")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         english = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
         raise UsageError(f"{where}{key} must be {english.get(kind, kind.__name__)}, not {value!r}.")
+    if kind is float and not math.isfinite(value):
+        raise UsageError(f"{where}{key} must be a finite number, not {value!r}.")
     return value
 
 
@@ -66,7 +73,7 @@ def parsed(text: str) -> Any:
     """A value as TOML has it, or else the text as it is."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # not TOML; nested too deeply; a number of thousands of digits
         return text
 
 

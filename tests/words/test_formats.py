@@ -419,3 +419,23 @@ def test_when_saving_fails_what_was_there_stays(kind, tmp_path, monkeypatch):
 def test_a_folder_that_is_not_there_gets_a_sentence(tmp_path):
     with pytest.raises(LexigraphError, match=r"There is no folder .*missing for a.vec"):
         odd_vectors().save(tmp_path / "missing" / "a.vec")
+
+
+def test_fasttext_keeps_its_ngrams_in_a_bin_that_gensim_reads(tmp_path):
+    from lexigraph.words.subwords import Subwords
+
+    random = np.random.default_rng(0)
+    words, counts = ["the", "naïve", "a", "cats"], np.array([9, 5, 3, 1])
+    subwords = Subwords(random.normal(size=(50, 8)).astype(np.float32), 50, 3, 5)
+    vectors = random.normal(size=(4, 8)).astype(np.float32)
+    formats.save(formats.Table(words, vectors, counts, subwords), tmp_path / "x.bin")
+    back = formats.load(tmp_path / "x.bin")
+    assert back.words == words
+    assert (back.counts == counts).all()
+    assert np.allclose(back.vectors, vectors, atol=1e-5)
+    assert (back.subwords.matrix == subwords.matrix).all()
+    fasttext = pytest.importorskip("gensim.models.fasttext")
+    theirs = fasttext.load_facebook_vectors(str(tmp_path / "x.bin"))
+    for word, vector in zip(words, vectors, strict=True):
+        assert np.allclose(theirs[word], vector, atol=1e-5)
+    assert np.allclose(theirs["catsup"], subwords.vector("catsup"), atol=1e-5)  # which it never saw

@@ -23,6 +23,7 @@ from lexigraph.abilities.asking import TextError
 from lexigraph.decoding.beam import beam_search
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import AbilityError, LexigraphError, UsageError
+from lexigraph.memory import refuse_beyond
 from lexigraph.nn.devices import choose_device
 from lexigraph.nn.linear import quantise
 from lexigraph.nn.network import Decoder, Network, build, columns_of
@@ -200,6 +201,9 @@ class TextModel:
         self, batch: dict[str, Tensor], width: int, max_new: int, alpha: float, n_best: int, attention: bool = False
     ) -> list[list[Hypothesis]]:
         assert isinstance(self.network, Decoder)
+        rows, offered = width * len(batch["lengths"]), len(self.tokenizer)
+        needed = rows * (16 * offered + 64 * min(width, offered))  # logits, and what each hypothesis offers
+        refuse_beyond(needed, f"A beam of {width}", f"the search for {rows:,} hypotheses at once")
         return beam_search(
             self.network,
             batch,

@@ -105,6 +105,7 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     if debug:  # wherever it stands
         sys.argv.remove("--debug")
+    _check_streams()
     warnings.showwarning = lambda message, *_, **__: notify(f"! {message}")
     try:
         app(standalone_mode=True)
@@ -127,4 +128,20 @@ def main() -> NoReturn:
             raise
         notify(f"lexigraph: {error}")
         raise SystemExit(1) from None
+    except (MemoryError, RuntimeError) as error:  # torch's is a RuntimeError
+        if debug or not (isinstance(error, MemoryError) or "can't allocate memory" in str(error)):
+            raise
+        notify(f"lexigraph: there is not enough memory for what was asked: {str(error).rpartition('] ')[2]}")
+        raise SystemExit(1) from None
     raise SystemExit(0)
+
+
+def _check_streams() -> None:
+    """Standard streams may be closed: what would be written to nowhere is refused, and the others are nothing."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:  # there is nowhere to say anything; its number must not become that of a file
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        notify("lexigraph: standard output is closed, so that results go nowhere: >/dev/null throws them away.")
+        raise SystemExit(1)

@@ -149,8 +149,8 @@ def diagnose(
     from lexigraph.evaluation import search
 
     model = cast("LanguageModel", load_model(run, device))  # any other says that it has no `longer`
-    if beams and not all(width.strip().isdigit() and int(width) for width in beams.split(",")):
-        raise UsageError(f"--beams takes widths, as 1,2,5, not {beams!r}.")
+    if beams and not all(width.strip().isdecimal() and 1 <= int(width) <= 1000 for width in beams.split(",")):
+        raise UsageError(f"--beams takes widths up to 1,000, as 1,2,5, not {beams!r}.")
     lines = model.longer(list(islice(read_texts(texts, file), limit)), prompt_tokens)  # reported once
     report = model.diagnose(lines, prompt_tokens=prompt_tokens, beam=beam, alpha=alpha)
     widths = [int(width) for width in beams.split(",")] if beams else []

@@ -288,14 +288,11 @@ def _print(found: Iterable[tuple[object, list[Scored]]], scores: bool, as_json: 
 
 def _vectors(file: Path) -> np.ndarray:
     """The array in a .npy file."""
-    import numpy as np
+    from lexigraph.stored import array_in
 
-    try:
-        return np.load(file, allow_pickle=False)
-    except FileNotFoundError:
-        raise LexigraphError(f"There is no file {file}.") from None
-    except (OSError, ValueError, EOFError):
-        raise LexigraphError(f"{file} is no .npy file of numbers: `lexigraph encode` writes such files.") from None
+    if not file.exists():
+        raise LexigraphError(f"There is no file {file}.")
+    return array_in(file)
 
 
 def _number(text: str) -> float:

@@ -243,7 +243,7 @@ def draw(
     out: Annotated[Path, typer.Option(help=".png, .svg, or .html to zoom and search.")] = Path("map.html"),
     method: Annotated[str, typer.Option(help="pca or tsne.")] = "pca",
     pair: PairList = None,
-    seed: Annotated[int, typer.Option(help="Of t-SNE.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of t-SNE.")] = 0,
     force: Force = False,
 ) -> None:
     """Draw words on a plane; with --pair man:king --pair woman:queen, analogies as arrows with their ranks."""

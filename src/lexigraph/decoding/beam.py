@@ -37,12 +37,13 @@ from jaxtyping import Float, Float64, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lexigraph.decoding.choices import SentenceRng, forbidden, highest, log_probabilities
+from lexigraph.decoding.choices import SentenceRng, forbidden, highest, log_probabilities, refuse_long
 from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis, Stop, normalised, rank
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.stepper import Stepper
 
 Array = NDArray[np.int64]
+WIDEST = 10_000  # a step sorts width² candidates
 
 
 @dataclass
@@ -221,7 +222,8 @@ def beam_search(
     min_new, banned: as in `generate`. seeds: one per sentence, needed only with noise.
     noise: σ of normal noise σ / t on the t-th logits, not on hidden states; it changes ranks, never scores.
     """
-    _check(width, max_new, alpha, n_best, stop, noise)
+    _check(width, alpha, n_best, stop, noise)
+    refuse_long(max_new, width * len(next(iter(batch.values()), ())))
     step = stepper.start(batch, width)
     rows, vocabulary = step.logits.shape
     sentences, device = rows // width, step.logits.device
@@ -277,9 +279,9 @@ def _not_numbers(t: int) -> LexigraphError:
     )
 
 
-def _check(width: int, max_new: int, alpha: float | int, n_best: int, stop: str, noise: float | int) -> None:
-    if width < 1 or max_new < 1:
-        raise LexigraphError(f"width is {width} and max_new is {max_new}: both are at least 1.")
+def _check(width: int, alpha: float | int, n_best: int, stop: str, noise: float | int) -> None:
+    if not 1 <= width <= WIDEST:
+        raise LexigraphError(f"The beam's width is {width}: it is from 1 to {WIDEST:,}.")
     if not 1 <= n_best <= width:
         raise LexigraphError(f"n_best is {n_best}: it is between 1 and the beam width, {width}.")
     if not 0 <= alpha < float("inf"):

@@ -14,6 +14,9 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.memory import refuse_beyond
+
+LONGEST = 1_000_000  # new tokens of a text: days of work
 
 
 def forbidden(vocabulary: int, eos: int, banned: Sequence[int], device: torch.device) -> Int[Tensor, " banned"]:
@@ -51,6 +54,13 @@ def highest(scores: Float[Tensor, "rows vocab"], k: int) -> tuple[Float[Tensor, 
     found, positions = torch.cat([near, scores[:, even:]], 1).topk(k)
     inside = which.gather(1, (positions // CHUNK).clamp(max=k - 1)) * CHUNK + positions % CHUNK
     return found, torch.where(positions < k * CHUNK, inside, positions - k * CHUNK + even)
+
+
+def refuse_long(max_new: int, rows: int) -> None:
+    """Refuse more new tokens than can be meant, or kept."""
+    if not 1 <= max_new <= LONGEST:
+        raise LexigraphError(f"max_new is {max_new}: ask for 1 to {LONGEST:,} new tokens.")
+    refuse_beyond(16 * rows * max_new, f"max_new = {max_new}", f"the tokens of {rows:,} texts")
 
 
 class SentenceRng:

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from lexigraph.decoding.choices import SentenceRng, forbidden, log_probabilities
+from lexigraph.decoding.choices import SentenceRng, forbidden, log_probabilities, refuse_long
 from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.stepper import Stepper
@@ -107,7 +107,8 @@ def generate(
     banned: ids that are never produced; their mass stays in the reported log-probability.
     on_token: called with (sentence, token) as soon as a token is chosen, the end token left out.
     """
-    _check(max_new, temperature, top_k, top_p, noise)
+    _check(temperature, top_k, top_p, noise)
+    refuse_long(max_new, len(next(iter(batch.values()), ())))
     step = stepper.start(batch, 1)
     sentences, vocabulary = step.logits.shape
     device = step.logits.device
@@ -181,9 +182,7 @@ def _hypothesis(
     return Hypothesis(tokens, total, total, finished, looked)
 
 
-def _check(max_new: int, temperature: float | int, top_k: int, top_p: float | int, noise: float | int) -> None:
-    if max_new < 1:
-        raise LexigraphError(f"max_new is {max_new}: ask for at least 1 token.")
+def _check(temperature: float | int, top_k: int, top_p: float | int, noise: float | int) -> None:
     if not 0 <= temperature < float("inf"):
         raise LexigraphError(f"temperature is {temperature}: it is 0 (most probable token) or more.")
     if top_k < 0:

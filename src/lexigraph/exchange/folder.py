@@ -3,6 +3,7 @@
     config.json              model_type says which family it is; FAMILIES names the module that knows its weights
     model.safetensors        or several files, and model.safetensors.index.json that says what is where
     tokenizer.json           with tokenizer_config.json and special_tokens_map.json, which name the special tokens
+    lexigraph/               of folders that were written here: what has no place in the others (kept.py)
 
 `import_folder` makes a run folder that `lexigraph.load` takes, `export_folder` a folder that transformers'
 `AutoModel…from_pretrained` and `AutoTokenizer.from_pretrained` take. Both appear whole or not at all.
@@ -25,15 +26,18 @@ from torch import Tensor
 from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.exchange import kept
 from lexigraph.exchange.replaceable import was_exported, was_imported
 from lexigraph.exchange.settings import Config, Exchange, Settings, Tensors
-from lexigraph.nn.network import MaskFiller, Network, build, columns_of
+from lexigraph.exchange.tokenizer_files import generation, special_names, tokenizer_content
+from lexigraph.nn.network import Network, columns_of, skeleton
 from lexigraph.outputs import free_folder
 from lexigraph.recipe import Recipe
 from lexigraph.registry import system
 from lexigraph.run import FORMAT, Run, replacing
+from lexigraph.stored import table_in
 from lexigraph.text.readers import Json
-from lexigraph.text.tokenizer import IMPORTED, Tokenizer
+from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import FINGERPRINTS, Vocabularies
 from lexigraph.text.vocabulary import Added, Content
 from lexigraph.weights import read_tensors, refuse_not_finite, run_weights, write_tensors
@@ -69,6 +73,7 @@ FAMILIES: dict[str, Family] = {
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZER, SETTINGS, SPECIAL = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
+GENERATION = "generation_config.json"
 SLOW = ("vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin", "tf_model.h5", "flax_model.msgpack")
 ROLES = {  # of our tokens: which of theirs serve, the first that there is
@@ -100,7 +105,7 @@ def import_folder(source: str | Path, out: str | Path, force: bool = False) -> P
     exchange, tensors = family.load(), _weights(source)
     more = {"weights": tensors.keys()} if "weights" in signature(exchange.config_from).parameters else {}
     fields = _told(lambda: exchange.config_from(theirs, **more), source / CONFIG)
-    tokenizer = _tokenizer(source, theirs)
+    tokenizer = _tokenizer(source, theirs, tensors)
     kind = system(family.system).module().Config
     config = _config_of(kind, fields, source)
     vocabularies = Vocabularies({"text": tokenizer})
@@ -110,16 +115,18 @@ def import_folder(source: str | Path, out: str | Path, force: bool = False) -> P
         temporary.mkdir()
         run = Run(temporary)
         run.write("config.json", facts | {"abilities": list(system(family.system).abilities)})
-        run.write("recipe.toml", _recipe(family.system, config, tokenizer, source).toml())
-        recipe = _read_back(run, source)
+        usual = _recipe(family.system, config, tokenizer, source)
+        run.write("recipe.toml", kept.recipe_of(source, usual, config).toml())
+        wanted = _skeleton(_read_back(run, source), tokenizer, source).state_dict()
         weights = _told(lambda: exchange.weights_from(tensors, config), source)
-        _check(weights, build(recipe, vocabularies).state_dict(), source)
+        _check(weights, wanted, source)
         refuse_not_finite(weights, source)
         _check_all_taken(tensors, exchange.weights_to(weights, config), source)
         tokenizer.save(temporary / "tokenizer.json")
         _save(weights, temporary / "model.safetensors")
-        np.save(temporary / "unigrams.npy", np.zeros(len(tokenizer), np.int64))  # what it was trained on is not known
-        run.write("results.json", {"system": family.system, "steps": 0, "seed": 0, "scores": {}})
+        np.save(temporary / "unigrams.npy", kept.unigrams_of(source, len(tokenizer)))
+        unknown: dict[str, object] = {"system": family.system, "steps": 0, "seed": 0, "scores": {}}
+        run.write("results.json", kept.results_of(source, source / WEIGHTS, unknown))
     return out
 
 
@@ -128,17 +135,7 @@ def _config(source: Path) -> Settings:
         raise LexigraphError(f"There is no folder {source}.")
     if not (source / CONFIG).exists():
         raise LexigraphError(f"{source} is incomplete: {CONFIG} is missing. Was it copied whole?")
-    return _json(source / CONFIG)
-
-
-def _json(path: Path) -> Settings:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise LexigraphError(f"{path} is damaged or not JSON: {error}.") from None
-    if not isinstance(content, dict):
-        raise LexigraphError(f"{path} is damaged: it holds no table of settings.")
-    return content
+    return table_in(source / CONFIG)
 
 
 def _family(model_type: Json, source: Path) -> Family:
@@ -178,13 +175,21 @@ def _read_back(run: Run, source: Path) -> Recipe:
         raise LexigraphError(f"{source / CONFIG} asks for what cannot be: {reason}") from None
 
 
+def _skeleton(recipe: Recipe, tokenizer: Tokenizer, source: Path) -> Network:
+    """The network that the config asks for, if there is memory for it."""
+    try:
+        return skeleton(recipe, Vocabularies({"text": tokenizer}))
+    except LexigraphError as error:
+        raise LexigraphError(f"{source / CONFIG} asks for what cannot be: {error}") from None
+
+
 def _weights(source: Path) -> Tensors:
     """All tensors, from one file or several."""
     if (source / WEIGHTS).exists():
         return read_tensors(source / WEIGHTS)
     if (source / INDEX).exists():
-        positions = cast(Index, _json(source / INDEX)).get("weight_map", {})
-        files = sorted(set(positions.values()))
+        positions = cast(Index, table_in(source / INDEX)).get("weight_map", {})
+        files = _inside(source, positions)
         if missing := [name for name in files if not (source / name).is_file()]:
             raise LexigraphError(
                 f"{source} is incomplete: {len(missing)} of {len(files)} files of weights are missing, as "
@@ -202,11 +207,27 @@ def _weights(source: Path) -> Tensors:
     raise LexigraphError(f"{source} is incomplete: there is neither {WEIGHTS} nor {INDEX}. Was it copied whole?")
 
 
-def _tokenizer(source: Path, theirs: Settings) -> Tokenizer:
+def _inside(source: Path, positions: object) -> list[str]:
+    """The files that an index names; one outside its folder is none of its weights."""
+    if not isinstance(positions, dict) or not all(isinstance(name, str) for name in positions.values()):
+        raise LexigraphError(f"{source / INDEX} is damaged: its weight_map does not say which file holds what.")
+    files = sorted(set(positions.values()))
+    for name in files:
+        if not (source / name).resolve().is_relative_to(source.resolve()):
+            raise LexigraphError(
+                f"{source / INDEX} names {name}, which leads out of the folder: it is not opened. Copy the folder "
+                "with the files themselves (cp -rL)."
+            )
+    return files
+
+
+def _tokenizer(source: Path, theirs: Settings, tensors: Tensors) -> Tokenizer:
     """Their tokenizer, or ours if the folder was written by Lexigraph."""
     path, size = source / TOKENIZER, theirs.get("vocab_size")
     if not isinstance(size, int):
         raise LexigraphError(f"{source / CONFIG} does not say how many tokens there are (vocab_size).")
+    if size > max((len(tensor) for tensor in tensors.values() if tensor.dim() > 1), default=0):
+        raise LexigraphError(f"{source / CONFIG} asks for vocab_size = {size}: no table of weights has so many rows.")
     if not path.exists():
         if slow := [name for name in SLOW if (source / name).exists()]:
             raise LexigraphError(
@@ -214,7 +235,7 @@ def _tokenizer(source: Path, theirs: Settings) -> Tokenizer:
                 "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
             )
         raise LexigraphError(f"{source} is incomplete: {TOKENIZER} is missing. Was it copied whole?")
-    content = cast(Content, _json(path))
+    content = cast(Content, table_in(path))
     first = theirs.get("decoder_start_token_id")
     start = {"start": first} if isinstance(first, int) else {}  # what a decoder is given first
     if "lexigraph" in content.get("model", {}):
@@ -237,7 +258,7 @@ def _names(source: Path, theirs: Settings, content: Content) -> dict[str, str]:
     said: dict[str, str | Added] = {}
     for file in (SPECIAL, SETTINGS):
         if (source / file).exists():
-            named = cast(dict[str, str | Added], _json(source / file))
+            named = cast(dict[str, str | Added], table_in(source / file))
             said |= {key: value for key, value in named.items() if value}
     texts = {key: value["content"] if isinstance(value, dict) else value for key, value in said.items()
              if key.endswith("_token") and isinstance(value, dict | str)}  # fmt: skip
@@ -304,29 +325,33 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
     opened, out = Run.open(run), free_folder(out, "a Hugging Face model", force, was_exported)
     recipe = opened.recipe()
     vocabularies = Vocabularies.load(opened, columns_of(recipe))
-    tokenizer, network = vocabularies.tokenizer(), build(recipe, vocabularies)
+    tokenizer, network = vocabularies.tokenizer(), skeleton(recipe, vocabularies)
     exchange, config = _written(recipe, len(tokenizer))
     config |= {"pad_token_id": tokenizer.pad, "eos_token_id": tokenizer.eos, "bos_token_id": tokenizer.begin}
     if "start" in tokenizer.roles:
         config["decoder_start_token_id"] = tokenizer.roles["start"]
     weights = run_weights(opened)
     refuse_not_finite(weights, opened.path)
+    trained = not opened.finished or bool(opened.json("results.json").get("steps"))
     _check(weights, network.state_dict(), opened.path)
     theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model)
-    names = _special_names(tokenizer, network)
+    names = special_names(tokenizer, network)
+    banned = sorted(set(tokenizer.special.values()) - {tokenizer.eos})
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
                 "model_max_length": recipe.model.context, "split_special_tokens": True}  # fmt: skip
     with replacing(out) as temporary:
         temporary.mkdir()
         for name, content in {
             CONFIG: config | {"dtype": "float32"},
-            TOKENIZER: _tokenizer_content(tokenizer),
+            TOKENIZER: tokenizer_content(tokenizer, network, trained),
+            GENERATION: generation(config, banned),
             SETTINGS: settings | names,
             SPECIAL: names,
         }.items():
             text = json.dumps(content, indent=None if name == TOKENIZER else 2, ensure_ascii=False)
             (temporary / name).write_text(text + "\n", encoding="utf-8")
         _save(theirs, temporary / WEIGHTS, {"format": "pt"})
+        kept.write(opened, recipe, temporary, temporary / WEIGHTS)
     return out
 
 
@@ -343,35 +368,6 @@ def _written(recipe: Recipe, vocabulary: int) -> tuple[Exchange, Settings]:
         except LexigraphError as error:
             errors.append(str(error))
     raise LexigraphError(" ".join(errors))
-
-
-def _special_names(tokenizer: Tokenizer, network: Network) -> dict[str, str | list[str]]:
-    """Their names for our special tokens."""
-    kept = ("pad", "unk", "eos", "cls", "sep", "mask")
-    ids: dict[str, int] = {role: tokenizer.roles[role] for role in kept if role in tokenizer.roles}
-    ids["bos"] = tokenizer.begin
-    if isinstance(network, MaskFiller):
-        ids |= {"mask": network.frame.mask, "cls": network.frame.begin, "sep": network.frame.end}
-    elif "<mask>" in tokenizer.special:
-        ids["mask"] = tokenizer.special["<mask>"]
-    names = {f"{role}_token": tokenizer.token_of(i) for role, i in ids.items()}
-    others = [name for name in tokenizer.special if name not in names.values() and not name.startswith("<unused-")]
-    return names | ({"additional_special_tokens": others} if others else {})
-
-
-def _tokenizer_content(tokenizer: Tokenizer) -> Content:
-    """The tokenizer's file as theirs: special tokens are announced, as their reader wants them."""
-    content = tokenizer.content
-    if tokenizer.kind == IMPORTED:
-        model = content["model"].copy()
-        model.pop("lexigraph", None)
-        return {**content, "model": model}
-    return {**content, "added_tokens": [_announced(name, i) for name, i in tokenizer.special.items()]}
-
-
-def _announced(name: str, i: int) -> Added:
-    return {"id": i, "content": name, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
-            "special": True}  # fmt: skip
 
 
 # ---- both ------------------------------------------------------------------------------------------------------

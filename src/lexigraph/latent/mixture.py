@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.memory import refuse_beyond
 from lexigraph.outputs import free_file
 from lexigraph.run import replacing
 
@@ -91,6 +92,9 @@ class Mixture:
             raise LexigraphError(
                 f"There is no component {component}: they are counted from 0 to {len(self.weights) - 1}."
             )
+        if seed < 0:
+            raise LexigraphError(f"seed is {seed}; it must be 0 or more.")
+        refuse_beyond(24 * count * self.means.shape[1], f"count = {count}", f"{count:,} vectors")
         random = np.random.default_rng(seed)
         if component is None:
             chosen = random.choice(len(self.weights), size=count, p=self.weights / self.weights.sum())

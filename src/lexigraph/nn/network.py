@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from lexigraph.errors import UsageError
+from lexigraph.nn.size import measured
 from lexigraph.nn.stepper import Step
 from lexigraph.objectives.masked import Frame, contents
 from lexigraph.objectives.next_token import IGNORE, Padded, shifted
@@ -245,8 +246,19 @@ def columns_of(recipe: Recipe) -> Columns:
     return system(recipe.system).network_class().columns(recipe)
 
 
+def skeleton(recipe: Recipe, vocabularies: Vocabularies, copies: int = 1) -> Network:
+    """The network of a recipe with shapes and no memory; refused if there is none for that many copies of it."""
+    with measured(recipe, copies):
+        return _made(recipe, vocabularies)
+
+
 def build(recipe: Recipe, vocabularies: Vocabularies) -> Network:
     """The untrained network of a recipe, with its parts."""
+    skeleton(recipe, vocabularies)
+    return _made(recipe, vocabularies)
+
+
+def _made(recipe: Recipe, vocabularies: Vocabularies) -> Network:
     kind = system(recipe.system).network_class()
     for name in recipe.parts:
         if name not in kind.part_names:

@@ -12,7 +12,6 @@ in front. A column that shows a neighbour (`Column.at`) has no file: it reads th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +22,7 @@ import numpy as np
 from jaxtyping import Int, Integer
 
 from lexigraph.errors import LexigraphError
+from lexigraph.stored import array_in, table_in
 from lexigraph.text.batches import Rows
 from lexigraph.text.columns import MAIN, Column, Columns, Traits
 from lexigraph.text.raw import RawText
@@ -186,6 +186,15 @@ class Table:
         assert offsets is not None
         return offsets[:-1][fitting], lengths[fitting]
 
+    def check(self) -> None:
+        """ValueError if the files of a column do not fit together."""
+        for name, stored in self.columns.items():
+            bounds, count = stored.offsets, len(stored.values) if stored.inner is None else len(stored.inner)
+            examples = len(stored.values) if bounds is None else len(bounds) - 1
+            last = 0 if bounds is None or not len(bounds) else int(bounds[-1])
+            if examples != self.examples or last > count:
+                raise ValueError(f"the column {name} has {examples} examples of {self.examples}, or lost some values")
+
     @property
     def longest(self) -> Integer[np.ndarray, " examples"]:
         """The length of every example's longest sequence, the boundary that ends it included."""
@@ -244,7 +253,20 @@ def tables(folder: Path, columns: Columns, table: str = MAIN) -> dict[str, Table
 
 
 def _load(file: Path, columns: Columns) -> Table:
-    facts = json.loads(beside(file, "json").read_text())
+    """A table whose files fit together, or a sentence."""
+    try:
+        table = _mapped_table(file, columns)
+        table.check()
+        return table
+    except (KeyError, TypeError, ValueError, OSError, IndexError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise LexigraphError(
+            f"The encoded text {file} is damaged: {reason}. Train anew into another folder."
+        ) from None
+
+
+def _mapped_table(file: Path, columns: Columns) -> Table:
+    facts = table_in(beside(file, "json"))
     documents = beside(file, "documents.npy")
     found = {}
     for name, column in columns.items():
@@ -256,13 +278,13 @@ def _load(file: Path, columns: Columns) -> Table:
             _mapped(beside(path, "values"), own["dtype"], tuple(own["shape"])),
             _mapped(beside(path, "offsets"), "int64") if column.sequence else None,
             _mapped(beside(path, "inner"), "int64") if column.by_word else None,
-            np.load(counts, allow_pickle=False) if counts.exists() else np.zeros(0, np.int64),
+            array_in(counts) if counts.exists() else np.zeros(0, np.int64),
             own["bytes"],
             RawText.load(path),
             own["lost"],
         )
         _refuse_misfit(path, found[name])
-    numbers = np.load(documents, allow_pickle=False) if documents.exists() else None
+    numbers = array_in(documents) if documents.exists() else None
     return Table(facts["examples"], found, numbers)
 
 

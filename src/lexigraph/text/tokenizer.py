@@ -35,11 +35,13 @@ from jaxtyping import Int64, UInt32
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.outputs import free_file
 from lexigraph.run import replacing
+from lexigraph.stored import json_in
 from lexigraph.text import unigram, vocabulary
 from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL, Content, Known
 
 FORMAT = 1
 IMPORTED = "imported"
+MOST_TOKENS = 10_000_000  # room for all of them is made before the first is learned
 
 
 class Tokenizer:
@@ -57,7 +59,7 @@ class Tokenizer:
         """From the content of a tokenizer file; users call `train` or `load`."""
         ours = content["model"]["lexigraph"]
         if ours["kind"] != IMPORTED:  # a file for other libraries announces special tokens, which they read from text
-            content = {**content, "added_tokens": []}
+            content = {**content, "added_tokens": [], "post_processor": None}  # and puts them around texts
         self._content = content
         self._hf = hf.Tokenizer.from_str(json.dumps(content))
         self._ids: dict[str, int] = self._hf.get_vocab()
@@ -120,6 +122,8 @@ class Tokenizer:
             # Letters between punctuation: no kind can learn such a piece from text, so names cannot collide.
             if not re.fullmatch(r"(?=.*[^\W_])([^\w\s]|_)\S+([^\w\s]|_)", name) or name in (*SPECIAL, *BYTES):
                 raise UsageError(f"The special token {name!r} is taken or not of the form <name> or [name].")
+        if size > MOST_TOKENS:
+            raise UsageError(f"A tokenizer of size {size} is too large: it has at most {MOST_TOKENS:,} tokens.")
         names = [*SPECIAL, *dict.fromkeys(special)]
         taken = len(names) + (256 if kind in ("bpe", "sentencepiece") else 0)
         if size < taken + (kind != "bpe"):
@@ -338,12 +342,9 @@ class Tokenizer:
     def load(cls, path: str | os.PathLike) -> Tokenizer:
         """Read a file written by `save`, or the tokenizer.json of a folder."""
         target = _file_at(path)
-        try:
-            content = json.loads(target.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise LexigraphError(f"There is no tokenizer file {target}.") from None
-        except (OSError, ValueError) as error:
-            raise LexigraphError(f"The tokenizer file {target} is damaged or not JSON: {error}.") from None
+        if not target.exists():
+            raise LexigraphError(f"There is no tokenizer file {target}.")
+        content = json_in(target)
         model = content.get("model") if isinstance(content, dict) else None
         ours = model.get("lexigraph") if isinstance(model, dict) else None
         if not isinstance(ours, dict):

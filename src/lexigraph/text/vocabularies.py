@@ -22,6 +22,7 @@ import numpy as np
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.run import Run, replacing
+from lexigraph.stored import table_in
 from lexigraph.text.columns import Columns
 
 if TYPE_CHECKING:
@@ -282,8 +283,7 @@ def _suffix(vocabulary: Vocabulary) -> str:
 
 def _read(path: Path, kind: Callable[..., Labels | Numbers]) -> Labels | Numbers:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
+        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in table_in(path).items()}
         return kind(**fields)
-    except (OSError, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise LexigraphError(f"{path} is damaged: {error}.") from None

@@ -67,6 +67,7 @@ class Content(TypedDict):
     decoder: NotRequired[dict[str, Json] | None]
     padding: NotRequired[dict[str, Json] | None]
     truncation: NotRequired[dict[str, Json] | None]
+    post_processor: NotRequired[dict[str, Json] | None]
 
 
 Texts = str | os.PathLike | Iterable[str] | Iterable[os.PathLike]  # a file, several, or texts themselves

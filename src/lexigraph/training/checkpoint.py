@@ -19,6 +19,7 @@ from lexigraph.checksums import checksums, of_arrays, refuse_changed
 from lexigraph.errors import LexigraphError
 from lexigraph.objectives.terms import Carry
 from lexigraph.run import remove, replacing
+from lexigraph.stored import table_in
 from lexigraph.training.distribution import World, shard_like, whole
 from lexigraph.weights import load_weights, read_tensors, write_tensors
 
@@ -33,6 +34,7 @@ class Progress:
     worse: int = 0  # validations since
     seconds: float = 0.0  # spent training
     scaler: dict[str, float] | None = None  # of fp16
+    unvalidated: bool = False  # stopped in the validation of this step, which is still to be done
 
 
 def save_weights(network: nn.Module, path: Path, world: World) -> None:
@@ -70,7 +72,7 @@ def save(
     }
     random = {
         f"{kind}:{rank}": state
-        for kind, own in _random_states(world.device).items()
+        for kind, own in random_states(world.device).items()
         for rank, state in enumerate(world.gathered(own))
     }
     carry = {
@@ -123,11 +125,8 @@ def restore(
             value = value.to(parameter.device)
         optimizer.state[parameter][kind] = value
     random = read_tensors(path / "random.safetensors")
-    torch.set_rng_state(random[f"cpu:{world.rank}"])
-    if world.device.type == "cuda":
-        torch.cuda.set_rng_state(random[f"cuda:{world.rank}"], world.device)
-    if world.device.type == "mps":
-        torch.mps.set_rng_state(random[f"mps:{world.rank}"])
+    states = {kind: random[f"{kind}:{world.rank}"] for kind in random_states(world.device)}
+    set_random_states(states, world.device)
     carries: list[Carry | None] = [None] * micro_batches
     for key, value in read_tensors(path / "carry.safetensors").items():
         micro, name, rank = key.split(":")
@@ -140,12 +139,12 @@ def restore(
 def _state(path: Path) -> tuple[int, dict[str, tuple[int, int]], Progress]:
     """How many processes wrote a checkpoint, the checksums of its files (older ones have none), and its progress."""
     try:
-        state = json.loads(path.read_text())
+        state = table_in(path)
         if (written := state.pop("checksum", None)) and written != _checksum(state):
             raise ValueError("it is not what was written")
         files = {str(name): (int(length), int(found)) for name, (length, found) in state.pop("files", {}).items()}
         return int(state.pop("world")), files, Progress(**state)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (LexigraphError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise LexigraphError(
             f"The checkpoint {path} is damaged: {error}. Without {path.parent}, training begins at step 1 again."
         ) from None
@@ -162,7 +161,17 @@ def laid_out_like(value: Tensor, parameter: Tensor) -> Tensor:
     return torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
-def _random_states(device: torch.device) -> dict[str, Tensor]:
+def set_random_states(states: dict[str, Tensor], device: torch.device) -> None:
+    """Go on drawing random numbers from where they were."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)
+    if device.type == "mps":
+        torch.mps.set_rng_state(states["mps"])
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """Where random numbers are drawn from."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)

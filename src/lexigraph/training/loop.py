@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -30,10 +29,11 @@ from lexigraph.training import checkpoint
 from lexigraph.training.checkpoint import Progress
 from lexigraph.training.cuda_graphs import Recorder
 from lexigraph.training.distribution import World, parallelise, synchronising
-from lexigraph.training.progress import Log, Reporter, peak_memory
+from lexigraph.training.progress import Log, Recent, Reporter, peak_memory
 from lexigraph.training.resident import Fetch
 from lexigraph.training.schedules import optimizer as make_optimizer
 from lexigraph.training.schedules import rate, scales
+from lexigraph.training.signals import Signals, Stopped, caught_signals
 
 Validate = Callable[[Network], dict[str, float]]
 
@@ -53,6 +53,7 @@ class Training:
     optimizer: torch.optim.Optimizer = field(init=False)
     carries: list[Carry | None] = field(init=False)
     progress: Progress = field(default_factory=Progress)
+    signals: Signals = field(default_factory=Signals)
 
     def __post_init__(self) -> None:
         settings, world = self.settings, self.world
@@ -115,6 +116,10 @@ class Training:
         settings, world, index = self.settings, self.world, self.progress.step
         if self.plan.fresh(index):
             self.carries = [None] * settings.accumulate
+        carries, random = (
+            list(self.carries),
+            checkpoint.random_states(world.device) if settings.accumulate > 1 else {},
+        )
         batches, mine = self._micro_batches(index)
         names = list(self.network.traits.terms)
         summed = world.summed(
@@ -123,7 +128,13 @@ class Training:
         counts = dict(zip(names, summed, strict=True))
         for group in self.optimizer.param_groups:
             group["lr"] = rate(index + 1, self.steps, settings) * group.get("share", 1.0)
-        loss = self._pass(batches, mine, names, counts)
+        try:
+            loss = self._pass(batches, mine, names, counts)
+        except Stopped:  # between micro-batches: as if the step had not begun
+            self.optimizer.zero_grad(set_to_none=True)
+            self.carries = carries
+            checkpoint.set_random_states(random, world.device)
+            raise
         self.scaler.unscale_(self.optimizer)
         limit = settings.clip or math.inf
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit, error_if_nonfinite=False)
@@ -143,6 +154,8 @@ class Training:
             return self.recorder(batches[0].to(world.device).tensors, counts)
         loss = torch.zeros((), device=world.device)
         for number, (batch, weight) in enumerate(zip(batches, mine, strict=True)):
+            if number and world.size == 1:  # of several processes, none can stop by itself
+                self.signals.check()
             with synchronising(self.module, number == len(batches) - 1), self._autocast():
                 terms, carry = self.compiled(batch.to(world.device).tensors, names, self.carries[number])
                 self.carries[number] = carry
@@ -184,9 +197,14 @@ class Training:
         path = checkpoint.latest(run.checkpoints)
         if path is None:
             return False
-        self.progress, self.carries = checkpoint.restore(
-            path, self.network, self.optimizer, self.settings.accumulate, self.world
-        )
+        try:
+            self.progress, self.carries = checkpoint.restore(
+                path, self.network, self.optimizer, self.settings.accumulate, self.world
+            )
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise LexigraphError(
+                f"The checkpoint {path} is damaged: {error!r}. Train anew into another folder."
+            ) from None
         if self.progress.scaler:
             self.scaler.load_state_dict(self.progress.scaler)
         return True
@@ -209,75 +227,60 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
     log = Log(run.path, progress.step, tensorboard=settings.tensorboard) if world.first else None
     validate_every = settings.validate_every or max(1, training.steps // 10)
     checkpoint_every = settings.checkpoint_every or validate_every
-    recent = _Recent()
+    recent = Recent()
     before = progress.seconds - time.monotonic()
+
+    def look() -> None:
+        """Validate, and keep the weights if they are the best."""
+        scores = _validated(training, validate)
+        progress.seconds = before + time.monotonic()
+        if log and scores:
+            log.write("valid", progress.step, scores)
+        if _better(training, scores.get(settings.metric)):
+            checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
+
     with ExitStack() as closing:
         closing.callback(reporter.close)
         if log:
             closing.callback(log.close)
-        stopping = closing.enter_context(_signals())
-        while progress.step < training.steps and not _out_of_patience(progress, settings):
-            with _memory_explained(training):
-                recent.add(progress.step + 1, training.step())
-            step, last = progress.step, progress.step == training.steps
-            progress.seconds = before + time.monotonic()
-            stop = bool(world.summed([float(bool(stopping))])[0])
-            look, keep = last or step % validate_every == 0, last or stop or step % checkpoint_every == 0
-            if look or keep or step % settings.log_every == 0 or step == 1:
-                facts = recent.flush(rate(step, training.steps, settings), world)
-                _announce(training, reporter, facts)
-                reporter.update(step, facts)
-                if log:
-                    log.write("train", step, facts)
-            if look:
-                scores = _validated(training, validate)
+        training.signals = closing.enter_context(caught_signals())
+        try:
+            if progress.unvalidated:
+                look()
+            while progress.step < training.steps and not _out_of_patience(progress, settings):
+                with _memory_explained(training):
+                    recent.add(progress.step + 1, training.step())
+                step, last = progress.step, progress.step == training.steps
                 progress.seconds = before + time.monotonic()
-                if log and scores:
-                    log.write("valid", step, scores)
-                if _better(training, scores.get(settings.metric)):
-                    checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
-            if keep:
-                training.save(run)
-            if look or keep:
-                recent.since = time.monotonic()  # that was no training
-            if stop and not last:
-                raise Interrupted(
-                    f"Stopped at step {step:,} of {training.steps:,}; all of it is saved. "
-                    f"Go on with: lexigraph train --out {run.path} --resume"
-                )
+                stop = bool(world.summed([float(training.signals.caught)])[0]) and not last
+                due, keep = last or step % validate_every == 0, last or stop or step % checkpoint_every == 0
+                if due or keep or step % settings.log_every == 0 or step == 1:
+                    facts = recent.flush(rate(step, training.steps, settings), world)
+                    _announce(training, reporter, facts)
+                    reporter.update(step, facts)
+                    if log:
+                        log.write("train", step, facts)
+                if due:
+                    look()
+                if keep:
+                    training.save(run)
+                if due or keep:
+                    recent.since = time.monotonic()  # that was no training
+                if stop:
+                    raise _interrupted(training, run)
+        except Stopped:  # in a validation, or between micro-batches
+            if recent.steps:
+                recent.flush(0.0, world)  # refuses to save what is no number
+            training.save(run)
+            raise _interrupted(training, run) from None
     return progress
 
 
-@dataclass
-class _Recent:
-    """Steps since the last log line. Their losses stay on the device until then: reading one waits for it."""
-
-    steps: list[tuple[int, dict[str, Tensor]]] = field(default_factory=list)
-    since: float = field(default_factory=time.monotonic)
-
-    def add(self, step: int, facts: dict[str, Tensor]) -> None:
-        self.steps.append((step, facts))
-
-    def flush(self, lr: float, world: World) -> dict[str, float]:
-        losses = torch.stack([facts["loss"].float() for _, facts in self.steps]).tolist()
-        losses = world.summed(losses)  # each process knows its own part
-        for (step, _), loss in zip(self.steps, losses, strict=True):
-            if not math.isfinite(loss):
-                raise LexigraphError(
-                    f"The loss of step {step} is {loss}. The last good checkpoint is kept; a lower train.lr, a "
-                    "longer train.warmup or train.clip may help."
-                )
-        seconds = time.monotonic() - self.since
-        tokens = sum(float(facts["tokens"]) for _, facts in self.steps)
-        facts = {
-            "loss": sum(losses) / len(losses),
-            "gradient_norm": float(self.steps[-1][1]["gradient_norm"]),
-            "lr": lr,
-            "tokens_per_second": tokens / seconds,
-            "seconds_per_step": seconds / len(self.steps),
-        }
-        self.steps, self.since = [], time.monotonic()
-        return facts
+def _interrupted(training: Training, run: Run) -> Interrupted:
+    return Interrupted(
+        f"Stopped at step {training.progress.step:,} of {training.steps:,}; all of it is saved. "
+        f"Go on with: lexigraph train --out {run.path} --resume"
+    )
 
 
 def _announce(training: Training, reporter: Reporter, facts: dict[str, float]) -> None:
@@ -303,10 +306,18 @@ def _duration(seconds: float) -> str:
 def _validated(training: Training, validate: Validate | None) -> dict[str, float]:
     if validate is None:
         return {}
+    random = checkpoint.random_states(training.world.device)
     training.network.eval()
     eager = torch.compiler.set_stance("force_eager") if training.settings.compile else nullcontext()
-    with torch.no_grad(), training._autocast(), eager:  # to compile once more for this would take longer
-        scores = validate(training.network)
+    training.progress.unvalidated = True
+    try:
+        interrupting = training.signals.interrupting(training.world.size == 1)
+        with torch.no_grad(), training._autocast(), eager, interrupting:  # to compile it would take longer
+            scores = validate(training.network)
+    except Stopped:  # it is done again when the run goes on
+        checkpoint.set_random_states(random, training.world.device)
+        raise
+    training.progress.unvalidated = False
     training.network.train()
     return {name: training.world.agreed(score) for name, score in scores.items()}
 
@@ -349,28 +360,6 @@ def check_cuda_graphs(settings: Train, world: World) -> None:
             "train.cuda_graphs needs one process on CUDA, train.accumulate = 1 and no fp16: set "
             "train.cuda_graphs=false."
         )
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM end the run after the step that is under way; a second one ends it at once."""
-    caught: list[int] = []
-
-    def catch(number: int, frame: Any) -> None:
-        signal.signal(number, old[signal.Signals(number)])
-        caught.append(number)
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    try:
-        old = {number: signal.signal(number, catch) for number in numbers}
-    except ValueError:  # not the main thread: the caller handles signals
-        yield caught
-        return
-    try:
-        yield caught
-    finally:
-        for number in numbers:
-            signal.signal(number, old[number])
 
 
 @contextmanager

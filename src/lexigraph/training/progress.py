@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from lexigraph.errors import LexigraphError
 from lexigraph.outputs import json_text
 from lexigraph.run import replacing
+from lexigraph.training.distribution import World
 
 
 def peak_memory(device: torch.device) -> float:
@@ -71,6 +75,38 @@ class Reporter:
             self.bar.stop()
 
 
+@dataclass
+class Recent:
+    """Steps since the last log line. Their losses stay on the device until then: reading one waits for it."""
+
+    steps: list[tuple[int, dict[str, Tensor]]] = field(default_factory=list)
+    since: float = field(default_factory=time.monotonic)
+
+    def add(self, step: int, facts: dict[str, Tensor]) -> None:
+        self.steps.append((step, facts))
+
+    def flush(self, lr: float, world: World) -> dict[str, float]:
+        losses = torch.stack([facts["loss"].float() for _, facts in self.steps]).tolist()
+        losses = world.summed(losses)  # each process knows its own part
+        for (step, _), loss in zip(self.steps, losses, strict=True):
+            if not math.isfinite(loss):
+                raise LexigraphError(
+                    f"The loss of step {step} is {loss}. The last good checkpoint is kept; a lower train.lr, a "
+                    "longer train.warmup or train.clip may help."
+                )
+        seconds = time.monotonic() - self.since
+        tokens = sum(float(facts["tokens"]) for _, facts in self.steps)
+        facts = {
+            "loss": sum(losses) / len(losses),
+            "gradient_norm": float(self.steps[-1][1]["gradient_norm"]),
+            "lr": lr,
+            "tokens_per_second": tokens / seconds,
+            "seconds_per_step": seconds / len(self.steps),
+        }
+        self.steps, self.since = [], time.monotonic()
+        return facts
+
+
 class Log:
     """log.jsonl, one line per event, and the same numbers as TensorBoard curves."""
 
@@ -79,7 +115,11 @@ class Log:
         self.writer: Any = None
         self.wanted = tensorboard
         if self.path.exists():  # what a killed run wrote after its last checkpoint will be written again
-            kept = [line for line in self.path.read_text().splitlines(keepends=True) if _within(line, step)]
+            kept = [
+                line
+                for line in self.path.read_text(errors="replace").splitlines(keepends=True)
+                if _within(line, step)
+            ]
             with replacing(self.path) as temporary:
                 temporary.write_text("".join(kept))
 
@@ -107,5 +147,5 @@ class Log:
 def _within(line: str, step: int) -> bool:
     try:
         return json.loads(line)["step"] <= step
-    except (json.JSONDecodeError, KeyError):
+    except (ValueError, KeyError, TypeError, RecursionError):  # half a line, or none of ours
         return False

@@ -3,13 +3,13 @@
     word2vec-text     .vec .txt   a header "words dimensions", then lines "word 0.1 -0.2 …"; fastText's .vec too
     word2vec-binary   .bin        the same header, then for each word: word, space, float32 numbers [newline]
     glove             .txt        lines as in word2vec-text, without a header
-    fasttext-binary   .bin        a fastText model with its n-grams; read only
+    fasttext-binary   .bin        a fastText model with its n-grams: what is written as .bin if there are any
     lexigraph         no suffix   a folder: vectors.npy words.txt meta.json [counts.npy ngrams.npy], memory-mapped
 
-Suffix and content tell the format, unless it is given; files may be compressed as .gz or .xz. Only the folder keeps
-counts and n-grams; a run of word vectors holds one, and is read like it. Text holds the fewest digits that tell a
-float32 number from all others, so that every format gives back the same bits. Of a word that a file holds twice, the
-first vector counts.
+Suffix and content tell the format, unless it is given; files may be compressed as .gz or .xz. Only the folder and
+fastText's files keep counts and n-grams; a run of word vectors holds one, and is read like it. Text holds the fewest
+digits that tell a float32 number from all others, so that every format gives back the same bits, but for fastText's,
+which holds sums. Of a word that a file holds twice, the first vector counts.
 
 Words are UTF-8. Old programs cut long ones in the middle of a character, and some files are in other encodings: bytes
 that are not UTF-8 are read as \\xNN, which keeps such words apart, and a warning tells how many there are.
@@ -43,7 +43,7 @@ from lexigraph.outputs import free_file, free_folder
 from lexigraph.registry import nearest
 from lexigraph.run import Run, holds_word_vectors, replacing
 from lexigraph.text.source import COMPRESSED, Source, opened
-from lexigraph.words.subwords import MAGIC, Subwords, read_model
+from lexigraph.words.subwords import MAGIC, Subwords, model_bytes, read_model
 
 SUFFIXES = {".vec": "word2vec-text", ".txt": "word2vec-text", ".bin": "word2vec-binary", "": "lexigraph"}  # to write
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d+) (\d+) *\r?\n")  # words, dimensions
@@ -80,7 +80,7 @@ def load(path: str | Path, format: str | None = None, limit: int | None = None) 
     try:
         guessed = "lexigraph" if path.is_dir() else _guessed_format(path)
         words, vectors, counts, subwords = READERS[format or guessed](path, limit)
-    except (ValueError, OSError, EOFError, struct.error, zlib.error, lzma.LZMAError) as error:
+    except (ValueError, OSError, EOFError, TypeError, struct.error, zlib.error, lzma.LZMAError) as error:
         raise LexigraphError(f"{path}: {error}.") from None
     if not words:
         raise LexigraphError(f"{path} holds no words.")
@@ -109,6 +109,8 @@ def free(path: str | Path, format: str | None = None, force: bool = False) -> tu
 def save(table: Table, path: str | Path, format: str | None = None, force: bool = False) -> None:
     """Write word vectors; `force` replaces what is there, which stays until all is written."""
     path, kind = free(path, format, force)
+    if kind == "word2vec-binary" and format is None and table.subwords:
+        kind = "fasttext-binary"  # the one .bin that has a place for n-grams
     breaks = re.compile("[\n\0\ud800-\udfff]" if kind == "lexigraph" else "^\ufeff|[ \n\0\ud800-\udfff]")
     broken = next((word for word in table.words if breaks.search(word)), None)
     if broken is not None:
@@ -299,6 +301,16 @@ def _write_binary(table: Table, path: Path) -> None:
             file.write(word.encode() + b" " + vector.astype("<f4").tobytes())
 
 
+def _write_fasttext(table: Table, path: Path) -> None:
+    if table.subwords is None:
+        raise LexigraphError(
+            f"{path} was not written: these vectors have no n-grams, and fastText's files hold some."
+        )
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        for part in model_bytes(table.words, table.vectors, table.counts, table.subwords):
+            file.write(part)
+
+
 # ---- our folder ----
 
 
@@ -335,7 +347,7 @@ def _meta(path: Path) -> Meta:
     try:
         meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))
         ours = meta["kind"] == KIND and {"format", "counts", "subwords"} <= meta.keys()
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         ours = False
     if not ours:
         raise LexigraphError(f"{path} is no folder of Lexigraph word vectors: no meta.json in it says so.")
@@ -370,5 +382,6 @@ WRITERS: dict[str, Callable[[Table, Path], None]] = {
     "word2vec-text": _write_text,
     "word2vec-binary": _write_binary,
     "glove": partial(_write_text, header=False),
+    "fasttext-binary": _write_fasttext,
     "lexigraph": _write_folder,
 }

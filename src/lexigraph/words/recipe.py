@@ -40,7 +40,7 @@ class Text:
     columns: dict[str, str] = field(default_factory=dict)
     split_sentences: bool = False
     encoding: str = "auto"
-    sentences: int = ranged(60_000, 1)
+    sentences: int = ranged(60_000, 1, 1e9)
 
 
 SECTIONS: dict[str, type] = {"data": Text, "words": Settings, "expected": Expected}

@@ -208,12 +208,22 @@ class _Log:
 
     def lines(self) -> list[str]:
         file = self.run.path / "log.jsonl"
-        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        return file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
+
+    def _until(self, lines: list[str]) -> float:
+        """The seconds that the last of these lines tells."""
+        try:
+            return float(json.loads(lines[-1])["seconds"]) if lines else 0.0
+        except (ValueError, KeyError, TypeError, RecursionError):
+            file = self.run.path / "log.jsonl"
+            raise LexigraphError(
+                f"{file}, line {len(lines)} is damaged: remove that line and those after it."
+            ) from None
 
     def write(self, losses: list[float]) -> None:
         """The line of the epoch that is done."""
         kept = self.lines()[: len(losses) - 1]
-        before = json.loads(kept[-1])["seconds"] if kept else 0.0
+        before = self._until(kept)
         spent, self.since = time.monotonic() - self.since, time.monotonic()
         facts = {"kind": "train", "epoch": len(losses), "loss": losses[-1]}
         facts |= {"tokens_per_second": self.tokens / spent, "seconds": before + self.reading + spent}
@@ -222,9 +232,7 @@ class _Log:
 
     def seconds(self) -> float:
         """How long the run has taken, over all its lives."""
-        lines = self.lines()
-        before = json.loads(lines[-1])["seconds"] if lines else 0.0
-        return before + self.reading + time.monotonic() - self.since
+        return self._until(self.lines()) + self.reading + time.monotonic() - self.since
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from lexigraph.errors import UsageError
+from lexigraph.memory import refuse_beyond
 from lexigraph.recipe import Source, ranged, sections
 
 Split = Literal["words", "space", "elision", "characters"]  # how text is cut into words: see scan.py
@@ -26,22 +27,22 @@ class Settings:
         "skipgram"
     )
     dim: int = ranged(100, 1)
-    window: int = ranged(0, 0)  # words on each side: 5, for GloVe 10
+    window: int = ranged(0, 0, 1_000_000)  # words on each side: 5, for GloVe 10
     side: Literal["both", "left", "right"] = "both"  # where contexts stand; one side: GloVe, ppmi-svd and hellinger
     min_count: int = ranged(5, 1)  # rarer words are left out
     max_words: int = ranged(0, 0)  # at most so many words, the most frequent; 0: all
-    epochs: int = ranged(0, 0)  # times the text is read: 5, for GloVe 25
-    threads: int = ranged(0, 0)  # 0: as many as there are cores; 1: the same bits every time
-    seed: int = ranged(0, 0)
+    epochs: int = ranged(0, 0, 1_000_000)  # times the text is read: 5, for GloVe 25
+    threads: int = ranged(0, 0, 1024)  # 0: as many as there are cores; 1: the same bits every time
+    seed: int = ranged(0, 0, 2**48)
     split: Split = "words"  # how text is cut into words
     loss: Literal["negative", "hierarchical", "softmax"] = "negative"
-    negative: int = ranged(5, 1)  # words drawn for each prediction
+    negative: int = ranged(5, 1, 10_000)  # words drawn for each prediction
     ns_exponent: float = ranged(-1.0, -1)  # they are drawn with P(w) ∝ count^ns_exponent: 0.75, for fastText 0.5
     sample: float = ranged(-1.0, -1)  # words above this share of the text are skipped at times: 1e-3, fastText 1e-4
-    alpha: float = ranged(0.0, 0)  # the first rate: 0.05, for skip-gram with another loss than negative 0.025
+    alpha: float = ranged(0.0, 0, 1000)  # the first rate: 0.05, for skip-gram with another loss than negative 0.025
     shared: bool = False  # one table for words and contexts
-    minn: int = ranged(3, 1)  # characters of the shortest and the longest n-gram
-    maxn: int = ranged(6, 1)
+    minn: int = ranged(3, 1, 1000)  # characters of the shortest and the longest n-gram
+    maxn: int = ranged(6, 1, 1000)
     buckets: int = ranged(2_000_000, 1)  # rows for n-grams
     x_max: float = ranged(100.0, 0)  # pairs seen so often or more weigh 1
     combine: Literal["sum", "mean"] = "sum"  # of the two vectors that GloVe has for a word
@@ -75,6 +76,14 @@ class Settings:
     def has_epochs(self) -> bool:
         """Whether the text is read several times; counts are counted once."""
         return self.method not in ("ppmi-svd", "hellinger", "lsa")
+
+    def refuse_beyond_memory(self, words: int = 2) -> None:
+        """Refuse tables that cannot fit, before any is made: for so many words, as far as their number is known."""
+        ngrams = self.buckets if self.method.startswith("fasttext") else 0
+        tables = 2 if self.has_epochs else 1  # of words and of their contexts
+        key = "buckets" if ngrams > self.dim * words else "dim"
+        needed = 4 * self.dim * (tables * words + ngrams)
+        refuse_beyond(needed, f"words.{key} = {getattr(self, key)}", f"the vectors of {words + ngrams:,} rows")
 
     def with_threads(self) -> Settings:
         """With as many threads as this process has cores, unless their number is given."""

@@ -16,7 +16,7 @@ array([1188580,  926126,  816280])
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from mmap import mmap
 
@@ -127,3 +127,38 @@ def read_model(
         vectors[start : start + BLOCK] = sums / (1 + np.diff(starts))[:, None]
     subwords = Subwords(matrix[known:], buckets, minn, maxn) if buckets and maxn else None
     return words, np.array(counts, np.int64), vectors, subwords
+
+
+def model_bytes(
+    words: Sequence[str],
+    vectors: Float32[np.ndarray, "words dim"],
+    counts: Int64[np.ndarray, " words"] | None,
+    subwords: Subwords,
+) -> Iterator[bytes]:
+    """A model as fastText saves it, piece by piece: what `read_model` reads.
+
+    The vector v of a word with n n-grams is the mean of its own row and theirs, so that its own row is
+    (n + 1) v − Σ theirs. What predicts contexts is not kept here, and is written as zeros.
+    """
+    known, dim = vectors.shape
+    seen = np.ones(known, np.int64) if counts is None else np.maximum(counts, 1)
+    skipgram, sampling = 2, 2  # fastText's numbers for its usual model and loss
+    yield struct.pack("<2i12id", MAGIC, 12, dim, 5, 5, 1, 5, 1, sampling, skipgram, subwords.buckets, subwords.minn,
+                      subwords.maxn, 100, 1e-4)  # fmt: skip
+    yield struct.pack("<3i2q", known, known, 0, int(seen.sum()), -1)
+    for word, count in zip(words, seen.tolist(), strict=True):
+        yield word.encode() + struct.pack("<bqb", 0, count, 0)
+    yield struct.pack("<?2q", False, known + subwords.buckets, dim)
+    for start in range(0, known, BLOCK):
+        part = words[start : start + BLOCK]
+        rows, starts = ngram_rows(part, subwords.buckets, subwords.minn, subwords.maxn)
+        own = vectors[start : start + BLOCK].astype(np.float64) * (1 + np.diff(starts))[:, None]
+        np.subtract.at(
+            own, np.repeat(np.arange(len(part)), np.diff(starts)), subwords.matrix[rows].astype(np.float64)
+        )
+        yield own.astype("<f4").tobytes()
+    for start in range(0, subwords.buckets, BLOCK):
+        yield subwords.matrix[start : start + BLOCK].astype("<f4").tobytes()
+    yield struct.pack("<?2q", False, known, dim)
+    for start in range(0, known, BLOCK):
+        yield bytes(4 * dim * len(words[start : start + BLOCK]))

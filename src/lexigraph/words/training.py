@@ -63,19 +63,18 @@ def train(
 @contextmanager
 def reading(text: Given | Data, settings: Settings, report: Report | None = None) -> Iterator[Corpus]:
     """A text as the numbers of its words, if it has words enough."""
+    settings.refuse_beyond_memory()
     text = text if isinstance(text, Data) else Data(train=named(text))
     if report:
-        for remark in remarks(
-            replace(text, unit="stream"), ("text",), settings.split
-        ):  # wrapped lines do little harm
+        for remark in remarks(replace(text, unit="stream"), ("text",), settings.split):  # wrapped lines: little harm
             report(f"! {remark}")
     with Meter("reading", "words", 0, report) as meter:
         try:
             corpus = Corpus.read(text, settings.min_count, settings.max_words, settings.split, meter.update)
         except OSError as error:
             raise LexigraphError(
-                f"The words of {shown(text.train)} could not be kept in {gettempdir()}: {reason(error)}. TMPDIR can name "
-                "another folder."
+                f"The words of {shown(text.train)} could not be kept in {gettempdir()}: {reason(error)}. TMPDIR can "
+                "name another folder."
             ) from None
     with corpus:
         if len(corpus.words) < 2:
@@ -87,6 +86,7 @@ def reading(text: Given | Data, settings: Settings, report: Report | None = None
             if settings.split == "words" and (elided := _elided(corpus)):
                 report(f"! Words such as {elided!r} are two, l' and homme: --set words.split=elision parts them.")
             report(f"{len(corpus.words):,} words; {corpus.dropped:,} of {positions:,} positions are left out.")
+        settings.refuse_beyond_memory(len(corpus.words))
         yield corpus
 
 
