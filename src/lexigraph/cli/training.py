@@ -1,4 +1,4 @@
-"""The verbs of training: train, recipes, compare."""
+"""The verbs of training: train, recipes, compare. What the keys of recipes mean is in explaining.py."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lexigraph.cli import explaining
 from lexigraph.cli.options import AsJson, Quiet, TrainingText, first_process, notify, print_json, print_table
 from lexigraph.errors import UsageError
 
@@ -50,11 +51,19 @@ def train(
         print(out)
 
 
-def recipes(name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None) -> None:
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="Show every key of NAME and what it is.")] = False,
+) -> None:
     """Every recipe: what it is and what it can do; with NAME, the whole commented file."""
     from lexigraph import recipe as recipes
     from lexigraph.registry import WORD_SYSTEMS, system_of_any_kind
 
+    if keys:
+        if not name:
+            raise UsageError("--keys lists the keys of one recipe: name it, as in `lexigraph recipes gpt --keys`.")
+        explaining.print_keys(recipes.read(name))
+        return
     if name:
         print(recipes.source(name).text, end="")
         return

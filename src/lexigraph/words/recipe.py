@@ -11,8 +11,9 @@ from typing import Any, get_type_hints
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import UsageError
-from lexigraph.recipe import Data, Eval, Expected, Recipe, Source, Tokenizer, Train, ranged, section_lines, sections
+from lexigraph.recipe import Recipe, Source, section_lines, sections
 from lexigraph.registry import WORD_VECTORS
+from lexigraph.sections import Data, Eval, Expected, Tokenizer, Train, same
 from lexigraph.toml import toml
 from lexigraph.words.settings import Settings
 
@@ -36,9 +37,9 @@ INSTEAD = {  # keys of networks → what to do
 class Text:
     """Which text: the keys of [data] that mean something here."""
 
-    train: str = ""
-    columns: dict[str, str] = field(default_factory=dict)
-    sentences: int = ranged(60_000, 1)
+    train: str = same(Data, "train")
+    columns: dict[str, str] = same(Data, "columns")
+    sentences: int = same(Data, "sentences")
 
 
 SECTIONS: dict[str, type] = {"data": Text, "words": Settings, "expected": Expected}
