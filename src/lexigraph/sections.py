@@ -54,7 +54,7 @@ class Data:
     max_words: tuple[int, ...] = ranged((), 1, about="after each stage of `rare`: lines of more words are dropped")
     dictionary: str = key("", about="for the cleaning rule of that name: a file with one word a line")
     window: int = ranged(0, 0, about="tokens per window of a stream; 0: the model's context")
-    max_chars: int = key(1_000_000, about="a line of more characters is refused: it is rarely a sentence")
+    max_chars: int = ranged(1_000_000, 1, about="a line of more characters is refused: it is rarely a sentence")
     sentences: int = ranged(60_000, 1, about="how many sentences the built-in corpus yields")
     batch_tokens: int = ranged(
         0, 0, about="of a further table [data.NAME]: its tokens per step; 0: as train.batch_tokens"

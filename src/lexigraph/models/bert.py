@@ -56,9 +56,9 @@ class Config:
     dim: int = ranged(128, 1, about="width of the network: numbers in the vector of a token")
     context: int = ranged(128, 2, about="the longest text in tokens, the two at its boundaries included")
     inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
-    segments: int = key(2, about="kinds of text that it can tell apart")
+    segments: int = ranged(2, 1, about="kinds of text that it can tell apart")
     norm: Literal["pre", "post"] = key("post", about="norms before each part of a layer (pre) or after it (post)")
-    eps: float = key(1e-12, about="small number added to the variance in norms")
+    eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
     pooler: bool = key(False, about="whether it has the head that tells the order of two segments")
@@ -66,7 +66,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Objective:
-    mask_rate: float = key(0.15, about="share of the tokens that are masked and predicted")
+    mask_rate: float = ranged(0.15, 0, 1, about="share of the tokens that are masked and predicted")
     dynamic: bool = key(True, about="mask other tokens in every epoch")
     whole_word: bool = key(False, about="mask all pieces of a word, or none")
     next_sentence: bool = key(

@@ -61,20 +61,20 @@ class Config:
     part: Literal["both", "discriminator", "generator"] = key(
         "both", about="which of the two networks it has; models from elsewhere come as one of them"
     )
-    segments: int = key(2, about="kinds of text that it can tell apart")
+    segments: int = ranged(2, 1, about="kinds of text that it can tell apart")
     norm: Literal["pre", "post"] = key("post", about="norms before each part of a layer (pre) or after it (post)")
-    eps: float = key(1e-12, about="small number added to the variance in norms")
+    eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
 
 
 @dataclass(frozen=True)
 class Objective:
-    mask_rate: float = key(0.15, about="share of the tokens that are masked and predicted")
+    mask_rate: float = ranged(0.15, 0, 1, about="share of the tokens that are masked and predicted")
     dynamic: bool = key(True, about="mask other tokens in every epoch")
     whole_word: bool = key(False, about="mask all pieces of a word, or none")
-    discriminator_weight: float = key(
-        50.0, about="weight of the discriminator's loss, which is far smaller than the generator's"
+    discriminator_weight: float = ranged(
+        50.0, 0, about="weight of the discriminator's loss, which is far smaller than the generator's"
     )
 
 

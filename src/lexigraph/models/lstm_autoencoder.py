@@ -69,13 +69,13 @@ class Objective:
     label_smoothing: float = ranged(0.0, 0, 0.999, about="share of the target's probability spread over all tokens")
     mask_rate: float = ranged(0.0, 0, 0.999, about="share of the tokens that the encoder sees as unknown")
     drop: float = ranged(0.0, 0, 0.999, about="share of the tokens that the encoder does not see at all")
-    adversary: float = key(0.0, about="what deceiving the discriminator is worth; 0: there is none")
+    adversary: float = ranged(0.0, 0, about="what deceiving the discriminator is worth; 0: there is none")
     variational: bool = key(False, about="z is drawn from a normal distribution that is kept near N(0, 1)")
     free_bits: float = ranged(0.0, 0, about="variational: nats per entry of z that cost nothing")
-    anneal: int = key(
-        1000, about="variational: steps until the KL term has its full weight, and validations begin to count"
+    anneal: int = ranged(
+        1000, 0, about="variational: steps until the KL term has its full weight, and validations begin to count"
     )
-    kl_weight: float = key(1.0, about="variational: weight of the KL term in the end")
+    kl_weight: float = ranged(1.0, 0, about="variational: weight of the KL term in the end")
     word_dropout: float = ranged(0.0, 0, 0.999, about="share of the tokens that the decoder reads as unknown")
 
 

@@ -36,7 +36,7 @@ class Config:
     dim: int = ranged(256, 1, about="numbers in an LSTM's state, and in the vector of a token")
     dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
     tied: bool = key(True, about="one table for input and output")
-    scale: float = key(0.05, about="initial weights are uniform in ± scale")
+    scale: float = ranged(0.05, 0, about="initial weights are uniform in ± scale")
 
 
 @dataclass(frozen=True)

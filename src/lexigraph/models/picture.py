@@ -69,7 +69,7 @@ JITTER = 12
 class Config:
     form: Form = key("basis", about="how pictures are drawn and read: docs/pictures.md describes the four")
     layers: int = ranged(6, 1, about="layers of the decoder")
-    encoder_layers: int = key(0, about="layers of the encoder; 0: as many as the decoder")
+    encoder_layers: int = ranged(0, 0, about="layers of the encoder; 0: as many as the decoder")
     start: bool = key(False, about="the encoder sees a boundary before the sentence, too")
     heads: int = ranged(8, 1, about="attention heads, which share `dim` among them")
     dim: int = ranged(256, 1, about="width of the network: numbers in the vector of a token")
@@ -79,13 +79,13 @@ class Config:
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
     pooling: Literal["gram", "attention", "slots"] = key("gram", about="how the vectors of all tokens become one, z")
-    k: int = key(1, about="1: z is a vector of size dim; else a map of dim × k × k numbers")
+    k: int = ranged(1, 1, about="1: z is a vector of size dim; else a map of dim × k × k numbers")
     head: Literal["picture", "linear"] = key("picture", about="linear: 16 vectors straight from z, and no picture")
-    side: int = key(64, about="dots on a side of the picture")
+    side: int = ranged(64, 1, about="dots on a side of the picture")
     sphere: bool = key(True, about="bring z to mean 0 and variance 1 before it is drawn")
     tied: bool = key(True, about="the output shares the embedding; false: a table of its own, with bias")
-    contrast: float = key(
-        0.0, about="of a basis' pictures before squashing, so that few dots are black or white; 0: as learned"
+    contrast: float = ranged(
+        0.0, 0, about="of a basis' pictures before squashing, so that few dots are black or white; 0: as learned"
     )
 
 
@@ -98,15 +98,15 @@ class Objective:
     clean_fraction: float = ranged(0.5, 0, 1, about="share of the sentences that have no noise on z")
     mask_rate: float = ranged(0.0, 0, 0.999, about="share of the tokens that the encoder sees as unknown")
     drop: float = ranged(0.0, 0, 0.999, about="share of the tokens that the encoder does not see at all")
-    position_jitter: float = key(
-        0.0, about="tokens stand 1 ± so much apart for the encoder, so that it does not count positions"
+    position_jitter: float = ranged(
+        0.0, 0, about="tokens stand 1 ± so much apart for the encoder, so that it does not count positions"
     )
     variational: bool = key(False, about="z is drawn from a normal distribution that is kept near N(0, 1)")
     free_bits: float = ranged(0.0, 0, about="variational: nats per entry of z that cost nothing")
-    anneal: int = key(
-        1000, about="variational: steps until the KL term has its full weight, and validations begin to count"
+    anneal: int = ranged(
+        1000, 0, about="variational: steps until the KL term has its full weight, and validations begin to count"
     )
-    kl_weight: float = key(1.0, about="variational: weight of the KL term in the end")
+    kl_weight: float = ranged(1.0, 0, about="variational: weight of the KL term in the end")
 
 
 class PictureAutoencoder(Autoencoder):

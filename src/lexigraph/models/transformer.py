@@ -37,7 +37,7 @@ from lexigraph.text.vocabularies import Vocabularies
 @dataclass(frozen=True)
 class Config:
     layers: int = ranged(6, 1, about="layers of the encoder")
-    decoder_layers: int = key(0, about="layers of the decoder; 0: as many as the encoder")
+    decoder_layers: int = ranged(0, 0, about="layers of the decoder; 0: as many as the encoder")
     heads: int = ranged(8, 1, about="attention heads, which share `dim` among them")
     dim: int = ranged(512, 1, about="width of the network: numbers in the vector of a token")
     inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")

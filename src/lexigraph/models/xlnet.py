@@ -64,12 +64,12 @@ class Config:
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
     segments: bool = key(False, about="whether it knows which tokens are of another segment")
-    eps: float = key(1e-12, about="small number added to the variance in norms")
+    eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
 
 
 @dataclass(frozen=True)
 class Objective:
-    mask_rate: float = key(1 / 6, about="share of the tokens that are predicted, the last ones of the order")
+    mask_rate: float = ranged(1 / 6, 0, 1, about="share of the tokens that are predicted, the last ones of the order")
     longest: int = ranged(5, 1, about="predicted tokens are chosen in spans of up to so many")
     forward: float = ranged(
         0.0, 0, 1, about="share of the texts that are learned in their own order instead, every token predicted"
