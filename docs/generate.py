@@ -45,7 +45,8 @@ def main() -> None:
         "keys.md": keys(),
         "model-keys.md": model_keys(),
         "commands.md": commands("Commands", ["Training", "Text", "Runs"], COMMANDS),
-        "model-commands.md": commands("Commands of models", ["Abilities", "Sentence spaces"], MODEL_COMMANDS),
+        "model-commands.md": commands("Commands of models", ["Abilities"], MODEL_COMMANDS),
+        "space-commands.md": commands("Commands of sentence spaces", ["Sentence spaces"], SPACE_COMMANDS),
         "word-commands.md": word_commands(),
         "python.md": python(),
     }
@@ -78,8 +79,8 @@ def keys() -> str:
     lines = [
         "# Keys of recipes",
         "A recipe is a TOML file of sections; `--set section.key=value` changes a key. The keys of `[model]` and",
-        "`[objective]` belong to systems: [keys of models](model-keys.md). `lexigraph explain KEY` shows a key with the",
-        "recipes that set it and why, `lexigraph recipes NAME --keys` all keys of a recipe with their values.",
+        "`[objective]` belong to systems: [keys of models](model-keys.md). `lexigraph explain KEY` shows a key with",
+        "the recipes that set it and why, `lexigraph recipes NAME --keys` all keys of a recipe with their values.",
     ]
     for section, about in SECTIONS.items():
         lines += ["", f"## {section}", "", about, "", *_key_table(explain.section_keys(section))]
@@ -119,18 +120,25 @@ COMMANDS = (
     "error; a verb exits with 0 when it is done, with 1 and a sentence when the work failed, and with 2 when it was",
     "asked in a wrong way. `--debug`, wherever it stands, shows the whole traceback of an error.",
     "",
-    "More: [commands of models](model-commands.md), [of word vectors](word-commands.md).",
+    "More: [commands of models](model-commands.md), [of sentence spaces](space-commands.md),",
+    "[of word vectors](word-commands.md).",
 )
 MODEL_COMMANDS = (
-    "What a trained model can do; `lexigraph recipes` says which system can do what. `RUN` is a run folder or the name",
-    "of a bundled model. Texts are arguments, or lines of standard input.",
+    "What a trained model can do; `lexigraph recipes` says which system can do what. `RUN` is a run folder or the",
+    "name of a bundled model. Texts are arguments, or lines of standard input.",
     "",
-    "More: [commands](commands.md), [of word vectors](word-commands.md).",
+    "More: [commands](commands.md), [of sentence spaces](space-commands.md), [of word vectors](word-commands.md).",
+)
+SPACE_COMMANDS = (
+    "What a model does that has a vector for each sentence: the autoencoders `picture` and `lstm-autoencoder`, and",
+    "as far as they have the ability, `bert` and `electra`.",
+    "",
+    "More: [commands](commands.md), [of models](model-commands.md), [of word vectors](word-commands.md).",
 )
 WORD_COMMANDS = (
     "Wherever a file of vectors is expected, a run of word vectors serves, too.",
     "",
-    "More: [commands](commands.md), [of models](model-commands.md).",
+    "More: [commands](commands.md), [of models](model-commands.md), [of sentence spaces](space-commands.md).",
 )
 
 
