@@ -6,15 +6,14 @@ What cannot run in a test (a cluster, a benchmark of hours) is written as an ind
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,8 @@ import pytest
 import lexigraph
 from lexigraph import cli, entry
 from lexigraph import recipe as recipes
+from lexigraph.abilities.textmodel import TextModel
+from lexigraph.run import Run
 from lexigraph.text import constructions, edits
 from lexigraph.text.builtin import records
 
@@ -50,21 +51,18 @@ def commands(page: Path) -> list[str]:
     return [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
 
 
-def provide_files(page: Path) -> None:
-    """What pages take for granted: a text of one's own, another one, pairs, and what lies beside the page."""
-    lines = [*constructions.sentences(400), *OWN_WORDS]
-    Path("my.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    Path("other.txt").write_text("\n".join(constructions.sentences(50, seed=1)) + "\n", encoding="utf-8")
-    Path("sources.txt").write_text("The child sees the house today.\nA friend buys a map.\n", encoding="utf-8")
-    pairs = [f"{source}\t{target}\n" for source, target in edits.edit_pairs("ask-auxiliary", 200)]
-    Path("pairs.tsv").write_text("".join(pairs), encoding="utf-8")
-    labels = [f"{record.columns['text']}\t{record.columns['label']}\n" for record in records(("text", "label"), 200)]
-    Path("films.tsv").write_text("".join(labels), encoding="utf-8")
+@cache
+def files() -> dict[str, str]:
+    """What pages take for granted: a text of one's own and another one, pairs, texts with labels, words with tags."""
+    labels = [record.columns for record in records(("text", "label"), 200)]
     tagged = [zip(*record.columns.values(), strict=True) for record in records(("tokens", "tags"), 200)]
-    lines = ["".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in tagged]
-    Path("tags.conll").write_text("\n".join(lines), encoding="utf-8")
-    for file in page.parent.glob("*.txt"):
-        shutil.copy(file, file.name)
+    return {
+        "my.txt": "\n".join([*constructions.sentences(400), *OWN_WORDS]) + "\n",
+        "other.txt": "\n".join(constructions.sentences(50, seed=1)) + "\n",
+        "pairs.tsv": "".join(f"{source}\t{target}\n" for source, target in edits.edit_pairs("ask-auxiliary", 200)),
+        "films.tsv": "".join(f"{row['text']}\t{row['label']}\n" for row in labels),
+        "tags.conll": "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in tagged),
+    }
 
 
 @dataclass
@@ -76,8 +74,12 @@ class Follower:
 
     def follow(self, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Execute every block of a page."""
-        provide_files(page)
-        monkeypatch.setattr(lexigraph, "train", small_train, raising=False)
+        for name, text in files().items():
+            Path(name).write_text(text, encoding="utf-8")
+        for file in page.parent.glob("*.txt"):
+            shutil.copy(file, file.name)
+        monkeypatch.setitem(vars(lexigraph), "train", small_train)
+        monkeypatch.setattr(TextModel, "load", load)
         names: dict[str, Any] = {}
         for language, text in blocks(page):
             if language == "python":
@@ -93,19 +95,18 @@ class Follower:
         if words[0] == "make":
             assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), line
         elif words[0] == "lexigraph":
-            words, given, result = redirected(words)
-            self._lexigraph(words, given, result, monkeypatch)
+            self._lexigraph(*from_file(words), monkeypatch)
         else:
             subprocess.run(["bash", "-c", line], check=True)
 
-    def _lexigraph(self, words: list[str], given: str, result: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _lexigraph(self, words: list[str], given: str, monkeypatch: pytest.MonkeyPatch) -> None:
         key, out = training(words)
         if key in self.known:
             shutil.copytree(self.known[key], out)
             return
-        monkeypatch.setattr(sys, "stdin", io.StringIO(Path(given).read_text(encoding="utf-8") if given else ""))
+        monkeypatch.setattr(sys, "stdin", io.StringIO(given))
         monkeypatch.setattr(sys, "argv", [*words, *smaller(words)])
-        with pytest.raises(SystemExit) as ended, written_to(result):
+        with pytest.raises(SystemExit) as ended:
             cli.main()
         assert ended.value.code == 0, shlex.join(words)
         if key:
@@ -113,30 +114,26 @@ class Follower:
             shutil.copytree(out, self.known[key])
 
 
+LOAD = TextModel.load  # before any test puts another in its place
+loaded = cache(LOAD)
+
+
+def load(folder: str | Path, device: str = "auto", int8: bool = False) -> TextModel:
+    """`TextModel.load`; what ships with Lexigraph is loaded once for all pages."""
+    return loaded(str(folder), device, int8) if Run.open(folder).bundled else LOAD(folder, device, int8)
+
+
 def small_train(recipe: str, *given: Any, **options: Any) -> Any:
     """`lexigraph.train`, at toy size."""
     return entry.train(recipe, *given, **options | {"set": dict(options.get("set") or {}) | tiny([recipe])})
 
 
-def redirected(words: list[str]) -> tuple[list[str], str, str]:
-    """A command without `< FILE` and `> FILE`, and those files."""
-    files = {"<": "", ">": ""}
-    for sign in files:
-        if sign in words:
-            place = words.index(sign)
-            files[sign] = words[place + 1]
-            words = words[:place] + words[place + 2 :]
-    return words, files["<"], files[">"]
-
-
-@contextlib.contextmanager
-def written_to(file: str) -> Iterator[None]:
-    """Standard output into a file, if there is one."""
-    if not file:
-        yield
-        return
-    with Path(file).open("w", encoding="utf-8") as opened, contextlib.redirect_stdout(opened):
-        yield
+def from_file(words: list[str]) -> tuple[list[str], str]:
+    """A command without `< FILE`, and what the file holds."""
+    if "<" not in words:
+        return words, ""
+    place = words.index("<")
+    return words[:place] + words[place + 2 :], Path(words[place + 1]).read_text(encoding="utf-8")
 
 
 def training(words: list[str]) -> tuple[tuple[Any, ...], str]:

@@ -91,7 +91,7 @@ class Train:
     )
     batch_tokens: int = ranged(4096, 1, about="tokens per step over all processes, padding included")
     accumulate: int = ranged(1, 1, about="micro-batches per step: the same result in less memory")
-    seed: int = ranged(0, 0, 2**48, about="of all that is drawn at random: weights, order, dropout, corruption")
+    seed: int = ranged(0, 0, 2**48, about="seed of all that is drawn at random: weights, order, dropout, corruption")
     optimizer: Literal["sgd", "rmsprop", "adam", "adamw", "muon"] = key("adamw", about="how gradients become steps")
     lr: float = ranged(1e-3, 0, about="the learning rate at its highest")
     adam_share: float = ranged(0.5, 0, about="muon: what is no matrix is trained by Adam, at this share of lr")

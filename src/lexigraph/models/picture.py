@@ -79,13 +79,15 @@ class Config:
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
     pooling: Literal["gram", "attention", "slots"] = key("gram", about="how the vectors of all tokens become one, z")
-    k: int = ranged(1, 1, about="1: z is a vector of size dim; else a map of dim × k × k numbers")
-    head: Literal["picture", "linear"] = key("picture", about="linear: 16 vectors straight from z, and no picture")
+    k: int = ranged(1, 1, about="size of z: 1 is a vector of dim numbers, else a map of dim × k × k")
+    head: Literal["picture", "linear"] = key(
+        "picture", about="16 vectors read off the picture, or (linear) from z, without one"
+    )
     side: int = ranged(64, 1, about="dots on a side of the picture")
     sphere: bool = key(True, about="bring z to mean 0 and variance 1 before it is drawn")
     tied: bool = key(True, about="the output shares the embedding; false: a table of its own, with bias")
     contrast: float = ranged(
-        0.0, 0, about="of a basis' pictures before squashing, so that few dots are black or white; 0: as learned"
+        0.0, 0, about="contrast of a basis' pictures, so that few dots are black or white; 0: as learned"
     )
 
 

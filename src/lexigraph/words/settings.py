@@ -34,15 +34,15 @@ class Settings:
     min_count: int = ranged(5, 1, about="words seen less often are left out")
     max_words: int = ranged(0, 0, about="at most so many words, the most frequent; 0: all")
     epochs: int = ranged(0, 0, about="times that the text is read; 0: 5, for GloVe 25")
-    threads: int = ranged(0, 0, about="0: as many as there are cores; 1: the same bits every time")
-    seed: int = ranged(0, 0, about="of all that is drawn at random")
+    threads: int = ranged(0, 0, about="threads to train with; 0: one for each core; 1: the same bits every time")
+    seed: int = ranged(0, 0, about="seed of all that is drawn at random")
     split: Split = key("words", about="how text is cut: lower-cased runs of letters and digits, or at white space")
     loss: Literal["negative", "hierarchical", "softmax"] = key(
-        "negative", about="skip-gram and CBOW: what is learned by: negative sampling, a tree of words, or all words"
+        "negative", about="skip-gram and CBOW: learned by negative sampling, a tree of words, or over all words"
     )
     negative: int = ranged(5, 1, about="negative sampling: words drawn for each prediction")
     ns_exponent: float = ranged(
-        -1.0, -1, about="they are drawn with P(w) ∝ count^ns_exponent; -1: 0.75, for fastText 0.5"
+        -1.0, -1, about="negative sampling: words are drawn with P(w) ∝ count^ns_exponent; -1: 0.75, for fastText 0.5"
     )
     sample: float = ranged(
         -1.0, -1, about="words above this share of the text are skipped at times; -1: 1e-3, for fastText 1e-4"
