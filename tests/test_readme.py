@@ -25,6 +25,7 @@ def follower(tmp_path_factory):
     return Follower(tmp_path_factory.mktemp("trained"))
 
 
+@pytest.mark.timeout(600)  # the README is long, and a busy machine is no failure
 @pytest.mark.parametrize("page", TO_EXECUTE)
 def test_what_a_page_says_can_be_done(page, follower, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
