@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 TESTENV := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test smoke test-slow lint format bench clean
+.PHONY: help setup demo test smoke test-slow lint format docs bench clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -39,6 +39,9 @@ lint: setup
 format: setup    ## put every file into the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: setup      ## write docs/reference and docs/images from the code
+	$(BIN)/python docs/generate.py
 
 bench: setup     ## speed and memory, as ratios to peers
 	$(BIN)/python benchmarks/generation.py

@@ -15,7 +15,7 @@ import lexigraph
 ROOT = Path(lexigraph.__file__).parent
 ORDER = (  # a module may import only from its own group and those before it
     {"lexigraph", "errors", "memory", "stored", "compiled"},
-    {"registry", "recipe", "run", "toml", "upgrades", "outputs", "locks", "checksums"},
+    {"registry", "sections", "recipe", "run", "toml", "upgrades", "explain", "outputs", "locks", "checksums"},
     {"text", "words"},
     {"nn", "objectives"},
     {"weights"},

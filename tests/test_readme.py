@@ -1,67 +1,46 @@
-"""The README is executed: every command and the Python of its tour, on a text file, in a temporary folder."""
+"""The documentation: what pages say is executed, their links lead somewhere, and none grows too long."""
 
 from __future__ import annotations
 
 import html
-import os
 import re
-import shlex
+import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from lexigraph import cli
 from lexigraph import recipe as recipes
-from lexigraph.text import constructions
 from lexigraph.views import demonstration
+from tests.pages import ROOT, Follower, blocks, commands, pages
 
-ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 LONGEST = 300  # lines of a page under docs/: what a person reads at one go
-SMALL = {  # the same commands, in seconds instead of minutes
-    "train.steps": 2,
-    "data.sentences": 800,
-    "train.batch_tokens": 256,
-    "train.tensorboard": "false",
-    "model.dim": 16,
-    "tokenizer.size": 400,
-}
+LARGEST = 100_000  # bytes of a picture or a text that a page brings
+TO_EXECUTE = [str(page.relative_to(ROOT)) for page in sorted(pages()) if blocks(page)]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+@pytest.fixture(scope="module")
+def follower(tmp_path_factory):
+    return Follower(tmp_path_factory.mktemp("trained"))
 
 
-def commands() -> list[str]:
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
-    return [line for line in lines if line.startswith("lexigraph ")]
-
-
-def execute(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = shlex.split(command)
-    if words[1] == "train" and "--resume" not in words:
-        inherited = ("model", "tokenizer") if "--from" in words else ()
-        known = recipes.read(words[2]).flat()  # not every system has a width
-        small = {k: value for k, value in SMALL.items() if k in known and k.split(".")[0] not in inherited}
-        words += [part for key, value in small.items() for part in ("--set", f"{key}={value}")]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 0, command
-
-
-def test_the_tour_of_the_readme(tmp_path, monkeypatch, capsys):
+@pytest.mark.timeout(600)  # the README is long, and a busy machine is no failure
+@pytest.mark.parametrize("page", TO_EXECUTE)
+def test_what_a_page_says_can_be_done(page, follower, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("my.txt").write_text("\n".join(constructions.sentences(600)) + "\n")
-    Path("other.txt").write_text("\n".join(constructions.sentences(50, seed=1)) + "\n")
-    assert len(commands()) > 12
-    for command in commands():
-        execute(command, monkeypatch)
-    assert capsys.readouterr().out
-    for block in blocks("python"):
-        exec(compile(block, "README.md", "exec"), {})
-    assert os.listdir("runs")
+    follower.follow(ROOT / page, monkeypatch)
+
+
+def test_the_readme_shows_every_verb():
+    shown = {" ".join(line.split()[1:3]) for line in commands(README)}
+    verbs = {verb for panel in cli.PANELS.values() for verb in panel}
+    assert verbs <= {words.split()[0] for words in shown}
+
+
+def test_the_reference_is_up_to_date():
+    made = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
 
 
 def test_the_table_of_systems_names_every_recipe_and_no_other():
@@ -71,12 +50,7 @@ def test_the_table_of_systems_names_every_recipe_and_no_other():
     assert named - {"lexigraph tokenize"} == set(recipes.names())
 
 
-def pages() -> list[Path]:
-    """What a person reads: the pages at the root and under docs/, and the cards of bundled models."""
-    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src/lexigraph/bundled").glob("*/*.md")]
-
-
-def anchors(page: Path) -> set[str]:
+def anchors(page) -> set[str]:
     """The names by which a link finds the headings of a page, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -102,6 +76,15 @@ def test_no_page_under_docs_has_more_than_300_lines():
     for page in (ROOT / "docs").rglob("*.md"):
         lines = len(page.read_text(encoding="utf-8").splitlines())
         assert lines <= LONGEST, f"{page.relative_to(ROOT)} has {lines} lines: split it by topic"
+
+
+def test_tutorials_are_short_and_what_pages_bring_is_small():
+    tutorials = [page for page in (ROOT / "docs/tutorials").glob("*.md") if page.name != "README.md"]
+    assert len(tutorials) == 4
+    assert all(len(page.read_text(encoding="utf-8").splitlines()) < 150 for page in tutorials)
+    assert len(README.read_text(encoding="utf-8").splitlines()) < 200
+    brought = [*(ROOT / "docs/images").iterdir(), *(ROOT / "docs/tutorials").glob("*.txt")]
+    assert {file.name: file.stat().st_size for file in brought if file.stat().st_size > LARGEST} == {}
 
 
 def test_the_demo_writes_a_report(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""A recipe says everything about a training: six TOML sections, each read into a frozen dataclass.
+"""A recipe says everything about a training: six TOML sections, each read into a frozen dataclass (sections.py).
 
 Reading is strict: an unknown key, a wrong type or a value outside its choices is refused with the file, the
 line and the nearest valid key. `[model]` and `[objective]` belong to the system, which brings its own
@@ -13,138 +13,31 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 from lexigraph import upgrades
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import WORD_SYSTEMS, WORD_VECTORS, nearest, system
+from lexigraph.sections import SECTIONS, Data, Eval, Expected, Tokenizer, Train
 from lexigraph.toml import parsed, section, section_lines, toml, typed
-
-T = TypeVar("T")
-
-
-def ranged(default: T, low: float, high: float = math.inf) -> T:
-    """A key with numbers from `low` to `high`; of a list, each one counts."""
-    return field(default=default, metadata={"range": (low, high)})
-
-
-@dataclass(frozen=True)
-class Data:
-    """Which text, and how it is cut into examples."""
-
-    train: str | tuple[str, ...] = ""  # files, folders, patterns, or `grammar` for the built-in corpus
-    valid: str | tuple[str, ...] = ""  # empty: taken from `train` as `split` says
-    test: str | tuple[str, ...] = ""  # likewise
-    split: tuple[float, ...] = (0.9, 0.05, 0.05)  # shares of train, valid, test when there is one file
-    unit: Literal["line", "stream"] = "line"  # a line of a file, or a window of one long stream
-    split_sentences: bool = False  # cut running text into sentences, each a line
-    documents: str = "none"  # where documents begin: none, line, blank, file, or a column's name
-    encoding: str = "auto"  # of text that is neither UTF-8 nor has a byte order mark: cp1252 …; auto: refused
-    columns: dict[str, str] = field(default_factory=dict)  # our column -> the file's field
-    clean: tuple[str, ...] = ()  # cleaning rules, in order
-    rare: tuple[int, ...] = ranged((), 0)  # then in stages: words seen at most so often go,
-    max_words: tuple[int, ...] = ranged((), 1)  # and after them lines of more words than this
-    dictionary: str = ""  # for the cleaning rule of that name: a file with one word a line
-    window: int = ranged(0, 0)  # tokens per window of a stream; 0: the model's context
-    max_chars: int = 1_000_000  # a longer line is refused: it is rarely a sentence
-    sentences: int = ranged(60_000, 1, 1e9)  # how many the built-in corpus yields
-    batch_tokens: int = ranged(0, 0)  # of a further table [data.NAME]: of it in a step; 0: as train.batch_tokens
-    mixing: Literal["together", "in turn"] = "together"  # of several tables: each step takes rows of all, or of one
-    turns: dict[str, int] = field(default_factory=dict)  # in turn: how often each table has its turn; else once
-
-
-@dataclass(frozen=True)
-class Tokenizer:
-    """How text becomes ids."""
-
-    kind: Literal["char", "word", "bpe", "wordpiece", "unigram", "sentencepiece", "imported"] = "bpe"
-    size: int = ranged(4096, 1, 10_000_000)  # at most so many entries, special ones included
-    lower: bool = False
-    min_count: int = ranged(1, 1)  # rarer words or characters become <unk>
-    special: tuple[str, ...] = ()
-    separate: bool = False  # pairs: one of `size` for the sources, which `special` is of, and one for the targets
-
-
-@dataclass(frozen=True)
-class Train:
-    """The loop: how long, how fast, on what, and when to look up."""
-
-    steps: int = ranged(1000, 1)  # optimizer steps
-    epochs: float = ranged(0.0, 0)  # passes over the data, which then decide instead of `steps`; 0: `steps` decides
-    batch_tokens: int = ranged(4096, 1, 1e9)  # tokens per step over all processes, padding included
-    accumulate: int = ranged(1, 1, 1_000_000)  # micro-batches per step: the same result in less memory
-    seed: int = ranged(0, 0, 2**48)
-    optimizer: Literal["sgd", "rmsprop", "adam", "adamw", "muon"] = "adamw"
-    lr: float = ranged(1e-3, 0, 1000)
-    adam_share: float = ranged(0.5, 0)  # muon: what is no matrix is trained by Adam, at this share of lr
-    betas: tuple[float, float] = ranged((0.9, 0.95), 0, 0.999999)
-    eps: float = ranged(1e-8, 0)
-    momentum: float = ranged(0.0, 0, 0.999999)  # sgd (Nesterov) and rmsprop
-    # rmsprop: the share that its running mean of squared gradients keeps in a step
-    rmsprop_decay: float = ranged(0.99, 0, 0.999999)
-    weight_decay: float = ranged(0.0, 0, 1000)  # matrices only, never biases and norms
-    schedule: Literal["constant", "linear", "cosine", "inverse-sqrt"] = "cosine"
-    warmup: int = ranged(100, 0)  # steps of linear warm-up
-    restart_every: int = ranged(0, 0)  # inverse-sqrt: warm up again every so many steps; 0: never
-    final_lr: float = ranged(0.1, 0)  # where cosine and linear end, as a share of lr
-    # parts of the network with a learning rate of their own, as a multiple of lr: {reader = 0.1}; 0: not trained
-    lr_scale: dict[str, float] = field(default_factory=dict)
-    clip: float = ranged(1.0, 0)  # largest gradient norm; 0: no clipping
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"  # auto: bf16 on CUDA, else fp32
-    device: str = "auto"  # auto: CUDA, then MPS, then CPU
-    compile: bool = False  # torch.compile: slow to start, faster after
-    cuda_graphs: bool = False  # CUDA graphs: record the kernels of each shape of batch once, and replay them
-    deterministic: bool = False  # bit-exact resume on CUDA too, a little slower
-    parallel: Literal["ddp", "fully_shard"] = "ddp"  # under torchrun
-    validate_every: int = ranged(0, 0)  # steps; 0: ten times a run
-    checkpoint_every: int = ranged(0, 0)  # steps; 0: as validate_every
-    patience: int = ranged(0, 0)  # validations without a better one before stopping; 0: never
-    metric: str = "loss"  # what patience and "best" look at
-    log_every: int = ranged(10, 1)
-    tensorboard: bool = True
-
-
-@dataclass(frozen=True)
-class Eval:
-    """How validation and test are measured."""
-
-    batch_tokens: int = ranged(16384, 1, 1e9)
-    streams: int = ranged(
-        8, 1, 1_000_000
-    )  # systems with memory read the text in so many parallel streams; 1 is exact
-    max_tokens: int = ranged(0, 0)  # validate on the first so many tokens during training; 0: all
-    sentences: int = ranged(2000, 0)  # autoencoders: decode so many held-out sentences for exact match
-    mixture: int = ranged(
-        20_000, 0
-    )  # and fit the mixture that samples come from to so many training sentences; 0: none
-
-
-@dataclass(frozen=True)
-class Expected:
-    """The score that the recipe reaches, and where."""
-
-    metric: str = ""
-    value: float = 0.0
-    tolerance: float = 0.0
-    data: str = ""
 
 
 @dataclass(frozen=True)
 class Part:
     """Another system inside a network: a section [parts.NAME], which also holds the keys of its model."""
 
-    system: str
-    vocabulary: str  # whose tokens it reads
+    system: str = field(metadata={"about": "the system that reads: bert, electra, xlnet, gpt, lstm-lm or nplm"})
+    vocabulary: str = field(metadata={"about": "the vocabulary whose tokens it reads"})
     model: Any
 
 
-SECTIONS: dict[str, type] = {"data": Data, "tokenizer": Tokenizer, "train": Train, "eval": Eval}
 SYSTEM_SECTIONS = {"model": "Config", "objective": "Objective"}  # section -> its dataclass in the system's module
 
 
@@ -222,6 +115,12 @@ class Source:
                 return number
         return 0
 
+    def comment(self, section: str, key: str) -> str:
+        """What stands behind `#` on the line of a key: the reason for its value."""
+        line = self.text.splitlines()[self.line(section, key) - 1]
+        outside = re.sub(r'"[^"]*"', lambda quoted: "_" * len(quoted[0]), line)  # a text may hold a #
+        return line[outside.index("#") + 1 :].strip() if "#" in outside else ""
+
     def where(self, section: str, key: str) -> str:
         line = self.line(section, key)
         return f"{self.name}, line {line}" if line else self.name
@@ -283,11 +182,9 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
     if name is None:
         raise UsageError(f'{origin.name} does not say which system it trains: add a line system = "gpt".')
     try:
-        module = system(name).module()
+        kinds = sections_of(name)
     except UsageError as error:
         raise UsageError(f"{origin.where('', 'system')}: {error}") from None
-    kinds = SECTIONS | {part: getattr(module, attribute) for part, attribute in SYSTEM_SECTIONS.items()}
-    kinds["expected"] = Expected
     tables, further = _further_tables(tables)
     kinds |= dict.fromkeys(further, Data)
     tables, changes, named = _parts(origin, tables, changes)
@@ -301,6 +198,15 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
             recipe, "" if "tokenizer.separate" in changes else f"{origin.where('tokenizer', 'separate')}: "
         )
     return recipe
+
+
+def sections_of(name: str) -> dict[str, type]:
+    """The sections that recipes of a system have, each with its dataclass."""
+    if name in WORD_SYSTEMS:
+        return WORD_SYSTEMS[name].sections()
+    module = system(name).module()
+    own = {part: getattr(module, attribute) for part, attribute in SYSTEM_SECTIONS.items()}
+    return SECTIONS | own | {"expected": Expected}
 
 
 def sections(

@@ -64,15 +64,19 @@ class System:
 class WordSystem:
     """Word vectors: no network, and no torch; they have recipes with a section of their own."""
 
-    reader: str  # "module:function" that makes a recipe of its sections
+    module: str  # whose `SECTIONS` are the sections of its recipes, and whose `resolve` makes a recipe of them
     model: str  # "module:Class" of what `load` returns
     abilities: tuple[str, ...]  # methods of that class, verbs of `lexigraph words`
     fields: tuple[str, ...] = ("text",)  # as of a network
     exempt: dict[str, str] = field(default_factory=dict)  # likewise
 
+    def sections(self) -> dict[str, type]:
+        """The sections of its recipes, each with its dataclass."""
+        return _found(f"{self.module}:SECTIONS")
+
     def resolve(self, origin: Source, tables: dict[str, Any], changes: dict[str, Any]) -> Recipe:
         """A recipe from the sections of its file and the keys that are changed."""
-        return _found(self.reader)(origin, tables, changes)
+        return _found(f"{self.module}:resolve")(origin, tables, changes)
 
 
 def _found(path: str) -> Any:
@@ -170,7 +174,7 @@ SYSTEMS: dict[str, System] = {
 WORD_VECTORS = "word-vectors"
 WORD_SYSTEMS: dict[str, WordSystem] = {
     WORD_VECTORS: WordSystem(
-        "lexigraph.words.recipe:resolve",
+        "lexigraph.words.recipe",
         "lexigraph.words.vectors:WordVectors",
         ("nearest", "similarity", "analogy", "outlier", "map"),
         exempt={

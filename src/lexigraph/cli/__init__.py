@@ -17,14 +17,31 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from lexigraph.cli import classifying, encoding, language, runs, spaces, tagging, text, training, translating, words
+from lexigraph.cli import (
+    classifying,
+    encoding,
+    explaining,
+    language,
+    runs,
+    spaces,
+    tagging,
+    text,
+    training,
+    translating,
+    words,
+)
 from lexigraph.cli.options import first_process, notify
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
 
 Verbs = dict[str, Callable[..., None]]
 
 PANELS: dict[str, Verbs] = {  # as the help shows them
-    "Training": {"train": training.train, "recipes": training.recipes, "compare": training.compare},
+    "Training": {
+        "train": training.train,
+        "recipes": training.recipes,
+        "explain": explaining.explain,
+        "compare": training.compare,
+    },
     "Text": {
         "check": text.check,
         "sentences": text.sentences,

@@ -1,4 +1,4 @@
-"""The verbs of training: train, recipes, compare."""
+"""The verbs of training: train, recipes, compare. What the keys of recipes mean is in explaining.py."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lexigraph.cli import explaining
 from lexigraph.cli.options import (
     FORMS,
     AsJson,
@@ -60,12 +61,19 @@ def train(
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None, as_json: AsJson = False
+    name: Annotated[str | None, typer.Argument(help="Show this recipe's file.")] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="Show every key of NAME and what it is.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Every recipe: what it is and what it can do; with NAME, the whole commented file."""
     from lexigraph import recipe as recipes
     from lexigraph.registry import WORD_SYSTEMS, system_of_any_kind
 
+    if keys:
+        if not name:
+            raise UsageError("--keys lists the keys of one recipe: name it, as in `lexigraph recipes gpt --keys`.")
+        explaining.print_keys(recipes.read(name))
+        return
     if name:
         found = recipes.source(name)
         print_json(found.tables) if as_json else print(found.text, end="")

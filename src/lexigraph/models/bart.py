@@ -33,34 +33,36 @@ from lexigraph.nn.network import Examples, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import denoising
 from lexigraph.objectives.masked import Words
-from lexigraph.recipe import Recipe, ranged
+from lexigraph.recipe import Recipe
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.vocabularies import Vocabularies, role
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(6, 1)  # of the encoder
-    decoder_layers: int = 0  # 0: as many
-    heads: int = ranged(12, 1)
-    decoder_heads: int = 0  # 0: as many
-    dim: int = ranged(768, 1)
-    inner: int = ranged(0, 0)  # width inside the encoder's feed-forward part; 0: four times dim
-    decoder_inner: int = 0  # 0: as wide
-    context: int = ranged(1024, 2)  # the longest source or target in tokens, its end included
-    activation: Activation = "gelu"
-    dropout: float = ranged(0.1, 0, 0.999)
-    scaled: bool = False  # embeddings times √dim
+    layers: int = ranged(6, 1, about="layers of the encoder")
+    decoder_layers: int = ranged(0, 0, about="layers of the decoder; 0: as many as the encoder")
+    heads: int = ranged(12, 1, about="attention heads of the encoder, which share `dim` among them")
+    decoder_heads: int = ranged(0, 0, about="attention heads of the decoder; 0: as many as the encoder")
+    dim: int = ranged(768, 1, about="width of the network: numbers in the vector of a token")
+    inner: int = ranged(0, 0, about="width inside the encoder's feed-forward part; 0: four times dim")
+    decoder_inner: int = ranged(0, 0, about="width inside the decoder's feed-forward part; 0: as the encoder's")
+    context: int = ranged(1024, 2, about="the longest source or target in tokens, its end included")
+    activation: Activation = key("gelu", about="function inside the feed-forward part")
+    dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    scaled: bool = key(False, about="multiply embeddings by √dim")
 
 
 @dataclass(frozen=True)
 class Objective:
-    # how a plain text is corrupted; none: it learns from pairs of source and target
-    noise: Literal["infilling", "masking", "deletion", "rotation", "none"] = "infilling"
-    mask_rate: float = 0.3  # the share of its tokens that are masked or deleted
-    mean_span: float = 3.0  # length of a masked span, 0 included
-    permute: bool = True  # the sentences of a document, before all else; idle where a text is one sentence
-    label_smoothing: float = ranged(0.1, 0, 0.999)
+    noise: Literal["infilling", "masking", "deletion", "rotation", "none"] = key(
+        "infilling", about="how a plain text is corrupted; none: it learns from pairs of source and target"
+    )
+    mask_rate: float = ranged(0.3, 0, 1, about="share of the tokens that are masked or deleted")
+    mean_span: float = key(3.0, about="mean length of a masked span, 0 included")
+    permute: bool = key(True, about="shuffle the sentences of a document first; idle where a text is one sentence")
+    label_smoothing: float = ranged(0.1, 0, 0.999, about="share of the target's probability spread over all tokens")
 
 
 class BART(EncoderDecoder):

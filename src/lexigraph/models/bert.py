@@ -43,34 +43,36 @@ from lexigraph.objectives.masked import Frame, Words, beginnings, check_rate, co
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.rng import random_of
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
-from lexigraph.recipe import Recipe, ranged
+from lexigraph.recipe import Recipe
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import MAIN, Column, Columns, Traits
 from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(4, 1)
-    heads: int = ranged(4, 1)
-    dim: int = ranged(128, 1)
-    context: int = ranged(128, 2)  # positions, those of the boundaries included
-    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
-    segments: int = 2  # kinds of text that it can tell apart
-    norm: Literal["pre", "post"] = "post"
-    eps: float = 1e-12  # in norms
-    activation: Activation = "gelu"
-    dropout: float = ranged(0.1, 0, 0.999)
-    pooler: bool = False  # whether it has the head that tells the order of two segments
+    layers: int = ranged(4, 1, about="layers, one above the other")
+    heads: int = ranged(4, 1, about="attention heads, which share `dim` among them")
+    dim: int = ranged(128, 1, about="width of the network: numbers in the vector of a token")
+    context: int = ranged(128, 2, about="the longest text in tokens, the two at its boundaries included")
+    inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
+    segments: int = ranged(2, 1, about="kinds of text that it can tell apart")
+    norm: Literal["pre", "post"] = key("post", about="norms before each part of a layer (pre) or after it (post)")
+    eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
+    activation: Activation = key("gelu", about="function inside the feed-forward part")
+    dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    pooler: bool = key(False, about="whether it has the head that tells the order of two segments")
 
 
 @dataclass(frozen=True)
 class Objective:
-    mask_rate: float = 0.15  # the share of tokens that are guessed
-    dynamic: bool = True  # mask other tokens in every epoch
-    whole_word: bool = False  # mask all pieces of a word, or none
-    # also tell whether the parts of a text are exchanged (model.pooler = true): sentence order (ALBERT's), not the
-    # paper's next sentence
-    next_sentence: bool = False
+    mask_rate: float = ranged(0.15, 0, 1, about="share of the tokens that are masked and predicted")
+    dynamic: bool = key(True, about="mask other tokens in every epoch")
+    whole_word: bool = key(False, about="mask all pieces of a word, or none")
+    next_sentence: bool = key(
+        False,
+        about="also tell whether the two parts of a text are exchanged (ALBERT's sentence order); needs model.pooler",
+    )
 
 
 class BERT(MaskFiller):

@@ -25,6 +25,7 @@ from lexigraph.nn.classifier import ClassifierNetwork, labelled
 from lexigraph.nn.network import Examples, Seeds, ragged
 from lexigraph.objectives.terms import Batch
 from lexigraph.recipe import Recipe
+from lexigraph.sections import key
 from lexigraph.text.batches import padded
 from lexigraph.text.columns import Column, Columns, Traits
 from lexigraph.text.vocabularies import Vocabularies
@@ -32,7 +33,9 @@ from lexigraph.text.vocabularies import Vocabularies
 
 @dataclass(frozen=True)
 class Config:
-    features: Literal["counts", "binary", "shares"] = "counts"  # x
+    features: Literal["counts", "binary", "shares"] = key(
+        "counts", about="what of a word counts: how often it occurs, whether it does, or its share of the text"
+    )
 
 
 @dataclass(frozen=True)

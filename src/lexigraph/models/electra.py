@@ -39,7 +39,8 @@ from lexigraph.objectives.masked import Frame, Words, beginnings, check_rate, co
 from lexigraph.objectives.next_token import IGNORE, SLICE, WIDE_SLICE, linear_cross_entropy
 from lexigraph.objectives.rng import random_of
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
-from lexigraph.recipe import Recipe, ranged
+from lexigraph.recipe import Recipe
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import MAIN, Column, Columns, Traits
 from lexigraph.text.vocabularies import Vocabularies
 
@@ -48,27 +49,33 @@ GUESS = 6  # the stream of random numbers that guesses are drawn from
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(4, 1)
-    heads: int = ranged(4, 1)
-    dim: int = ranged(128, 1)  # of the discriminator
-    embedding: int = ranged(128, 1)  # width of the table that both read with
-    context: int = ranged(128, 2)  # positions, those of the boundaries included
-    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
-    generator_share: float = 0.25  # the generator's width, heads and inner width, as a share of the discriminator's
-    part: Literal["both", "discriminator", "generator"] = "both"  # models from elsewhere come as one of the two
-    segments: int = 2  # kinds of text that it can tell apart
-    norm: Literal["pre", "post"] = "post"
-    eps: float = 1e-12  # in norms
-    activation: Activation = "gelu"
-    dropout: float = ranged(0.1, 0, 0.999)
+    layers: int = ranged(4, 1, about="layers, one above the other")
+    heads: int = ranged(4, 1, about="attention heads, which share `dim` among them")
+    dim: int = ranged(128, 1, about="width of the discriminator")
+    embedding: int = ranged(128, 1, about="width of the table of tokens that both networks read with")
+    context: int = ranged(128, 2, about="the longest text in tokens, the two at its boundaries included")
+    inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
+    generator_share: float = key(
+        0.25, about="the generator's width, heads and inner width, as a share of the discriminator's"
+    )
+    part: Literal["both", "discriminator", "generator"] = key(
+        "both", about="which of the two networks it has; models from elsewhere come as one of them"
+    )
+    segments: int = ranged(2, 1, about="kinds of text that it can tell apart")
+    norm: Literal["pre", "post"] = key("post", about="norms before each part of a layer (pre) or after it (post)")
+    eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
+    activation: Activation = key("gelu", about="function inside the feed-forward part")
+    dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
 
 
 @dataclass(frozen=True)
 class Objective:
-    mask_rate: float = 0.15  # the share of tokens that are guessed
-    dynamic: bool = True  # mask other tokens in every epoch
-    whole_word: bool = False  # mask all pieces of a word, or none
-    discriminator_weight: float = 50.0  # λ: its loss is far smaller than the generator's
+    mask_rate: float = ranged(0.15, 0, 1, about="share of the tokens that are masked and predicted")
+    dynamic: bool = key(True, about="mask other tokens in every epoch")
+    whole_word: bool = key(False, about="mask all pieces of a word, or none")
+    discriminator_weight: float = ranged(
+        50.0, 0, about="weight of the discriminator's loss, which is far smaller than the generator's"
+    )
 
 
 class ELECTRA(Detector):

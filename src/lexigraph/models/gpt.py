@@ -34,29 +34,31 @@ from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives.next_token import next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
-from lexigraph.recipe import ranged
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Traits
 from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(4, 1)
-    heads: int = ranged(4, 1)
-    dim: int = ranged(128, 1)
-    context: int = ranged(128, 2)  # the longest stretch of tokens that it sees at once
-    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
-    positions: Literal["learned", "sinusoidal", "rotary"] = "learned"
-    norm: Literal["pre", "post"] = "pre"
-    activation: Activation = "gelu"
-    dropout: float = ranged(0.0, 0, 0.999)
-    tied: bool = True  # one table for input and output
-    bias: bool = True  # in linear layers and norms
+    layers: int = ranged(4, 1, about="layers, one above the other")
+    heads: int = ranged(4, 1, about="attention heads, which share `dim` among them")
+    dim: int = ranged(128, 1, about="width of the network: numbers in the vector of a token")
+    context: int = ranged(128, 2, about="tokens that it sees at once; a longer text is read in windows")
+    inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
+    positions: Literal["learned", "sinusoidal", "rotary"] = key(
+        "learned", about="how the network is told where a token stands"
+    )
+    norm: Literal["pre", "post"] = key("pre", about="norms before each part of a layer (pre) or after it (post)")
+    activation: Activation = key("gelu", about="function inside the feed-forward part")
+    dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    tied: bool = key(True, about="one table for input and output")
+    bias: bool = key(True, about="biases in linear layers and norms")
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = ranged(0.0, 0, 0.999)
+    label_smoothing: float = ranged(0.0, 0, 0.999, about="share of the target's probability spread over all tokens")
 
 
 class GPT(LanguageNetwork):

@@ -44,7 +44,7 @@ from lexigraph.objectives import rng
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
 from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
-from lexigraph.recipe import ranged
+from lexigraph.sections import key, ranged
 from lexigraph.text.vocabularies import Vocabularies
 
 MASK, DROP, WORD_DROPOUT, POSTERIOR, PRIOR = 1, 2, 3, 5, 6  # streams of random numbers
@@ -53,28 +53,30 @@ Hidden = tuple[Float[Tensor, "L B d"], Float[Tensor, "L B d"]]  # h and c of an 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(1, 1)  # on each side
-    dim: int = ranged(512, 1)  # of an LSTM's state
-    embedding: int = ranged(256, 1)
-    latent: int = ranged(256, 1)
-    context: int = ranged(42, 2)  # the longest sentence in tokens, its end included
+    layers: int = ranged(1, 1, about="LSTM layers on each side")
+    dim: int = ranged(512, 1, about="numbers in an LSTM's state")
+    embedding: int = ranged(256, 1, about="numbers in the vector of a token")
+    latent: int = ranged(256, 1, about="numbers in z, the vector of a sentence")
+    context: int = ranged(42, 2, about="the longest sentence in tokens, its end included")
     dropout: float = ranged(
-        0.0, 0, 0.999
-    )  # on what goes up (embeddings, between layers, output), never on what goes on in time
-    bidirectional: bool = True  # the encoder reads in both directions
+        0.0, 0, 0.999, about="share of the numbers set to 0 in training between layers, never from step to step"
+    )
+    bidirectional: bool = key(True, about="the encoder reads in both directions")
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = ranged(0.0, 0, 0.999)
-    mask_rate: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder sees as unknown
-    drop: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder does not see at all
-    adversary: float = 0.0  # λ, what deceiving the discriminator is worth; 0: there is none
-    variational: bool = False
-    free_bits: float = ranged(0.0, 0)  # nats per entry of z that cost nothing
-    anneal: int = 1000  # steps until the KL term has its full weight, and validations begin to count
-    kl_weight: float = 1.0
-    word_dropout: float = ranged(0.0, 0, 0.999)  # the share of tokens that the decoder reads as unknown
+    label_smoothing: float = ranged(0.0, 0, 0.999, about="share of the target's probability spread over all tokens")
+    mask_rate: float = ranged(0.0, 0, 0.999, about="share of the tokens that the encoder sees as unknown")
+    drop: float = ranged(0.0, 0, 0.999, about="share of the tokens that the encoder does not see at all")
+    adversary: float = ranged(0.0, 0, about="what deceiving the discriminator is worth; 0: there is none")
+    variational: bool = key(False, about="z is drawn from a normal distribution that is kept near N(0, 1)")
+    free_bits: float = ranged(0.0, 0, about="variational: nats per entry of z that cost nothing")
+    anneal: int = ranged(
+        1000, 0, about="variational: steps until the KL term has its full weight, and validations begin to count"
+    )
+    kl_weight: float = ranged(1.0, 0, about="variational: weight of the KL term in the end")
+    word_dropout: float = ranged(0.0, 0, 0.999, about="share of the tokens that the decoder reads as unknown")
 
 
 class LSTMAutoencoder(Autoencoder):

@@ -25,23 +25,23 @@ from lexigraph.nn.network import LanguageNetwork, States
 from lexigraph.nn.stepper import State, Step
 from lexigraph.objectives.next_token import next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
-from lexigraph.recipe import ranged
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Traits
 from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(2, 1)
-    dim: int = ranged(256, 1)
-    dropout: float = ranged(0.0, 0, 0.999)
-    tied: bool = True  # one table for input and output
-    scale: float = 0.05  # initial weights are uniform in ± scale
+    layers: int = ranged(2, 1, about="layers, one above the other")
+    dim: int = ranged(256, 1, about="numbers in an LSTM's state, and in the vector of a token")
+    dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    tied: bool = key(True, about="one table for input and output")
+    scale: float = ranged(0.05, 0, about="initial weights are uniform in ± scale")
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = ranged(0.0, 0, 0.999)
+    label_smoothing: float = ranged(0.0, 0, 0.999, about="share of the target's probability spread over all tokens")
 
 
 class LSTMLanguageModel(LanguageNetwork):

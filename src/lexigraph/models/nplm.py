@@ -30,24 +30,24 @@ from lexigraph.nn.network import LanguageNetwork, States
 from lexigraph.nn.stepper import State, Step
 from lexigraph.objectives.next_token import next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
-from lexigraph.recipe import ranged
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Traits
 from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    context: int = ranged(4, 2)  # c, words that are seen: those of a 5-gram
-    dim: int = ranged(128, 1)  # m
-    hidden: int = ranged(256, 1)  # h
-    direct: bool = True  # W: from the words' vectors straight to the output
-    dropout: float = ranged(0.0, 0, 0.999)  # on x and on a
-    tied: bool = True  # one table for input and output
+    context: int = ranged(4, 2, about="words that are seen before the next (c): 4 are those of a 5-gram")
+    dim: int = ranged(128, 1, about="numbers in the vector of a word (m)")
+    hidden: int = ranged(256, 1, about="numbers in the hidden layer (h)")
+    direct: bool = key(True, about="connect the words' vectors straight to the output, too (W)")
+    dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    tied: bool = key(True, about="one table for input and output")
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = ranged(0.0, 0, 0.999)
+    label_smoothing: float = ranged(0.0, 0, 0.999, about="share of the target's probability spread over all tokens")
 
 
 class NPLM(LanguageNetwork):

@@ -55,7 +55,7 @@ from lexigraph.objectives import rng
 from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
 from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
-from lexigraph.recipe import ranged
+from lexigraph.sections import key, ranged
 from lexigraph.text.vocabularies import Vocabularies
 
 SIDES = (16, 32, 64, 128)
@@ -67,40 +67,48 @@ JITTER = 12
 
 @dataclass(frozen=True)
 class Config:
-    form: Form = "basis"  # of the picture: basis, residual, plain or bare (nn/picture.py)
-    layers: int = ranged(6, 1)  # of the decoder,
-    encoder_layers: int = 0  # and of the encoder; 0: as many
-    start: bool = False  # the encoder sees a boundary before the sentence, too
-    heads: int = ranged(8, 1)
-    dim: int = ranged(256, 1)
-    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
-    context: int = ranged(42, 2)  # the longest sentence in tokens, its end included
-    positions: Literal["rotary", "sinusoidal"] = "rotary"
-    activation: Activation = "gelu"
-    dropout: float = ranged(0.0, 0, 0.999)
-    pooling: Literal["gram", "attention", "slots"] = "gram"  # nn/gram.py, nn/pooling.py
-    k: int = 1  # 1: z is a vector of size dim; else a map of dim × k × k numbers
-    head: Literal["picture", "linear"] = "picture"  # linear: 16 vectors straight from z, and no picture
-    side: int = 64
-    sphere: bool = True  # z is brought to mean 0 and variance 1 before it is drawn; false: it stays as pooled
-    tied: bool = True  # the output shares the embedding; false: a table of its own, with bias
-    contrast: float = 0.0  # of a basis' pictures before squashing, so that few dots are black or white; 0: as learned
+    form: Form = key("basis", about="how pictures are drawn and read: docs/pictures.md describes the four")
+    layers: int = ranged(6, 1, about="layers of the decoder")
+    encoder_layers: int = ranged(0, 0, about="layers of the encoder; 0: as many as the decoder")
+    start: bool = key(False, about="the encoder sees a boundary before the sentence, too")
+    heads: int = ranged(8, 1, about="attention heads, which share `dim` among them")
+    dim: int = ranged(256, 1, about="width of the network: numbers in the vector of a token")
+    inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
+    context: int = ranged(42, 2, about="the longest sentence in tokens, its end included")
+    positions: Literal["rotary", "sinusoidal"] = key("rotary", about="how the network is told where a token stands")
+    activation: Activation = key("gelu", about="function inside the feed-forward part")
+    dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    pooling: Literal["gram", "attention", "slots"] = key("gram", about="how the vectors of all tokens become one, z")
+    k: int = ranged(1, 1, about="size of z: 1 is a vector of dim numbers, else a map of dim × k × k")
+    head: Literal["picture", "linear"] = key(
+        "picture", about="16 vectors read off the picture, or (linear) from z, without one"
+    )
+    side: int = ranged(64, 1, about="dots on a side of the picture")
+    sphere: bool = key(True, about="bring z to mean 0 and variance 1 before it is drawn")
+    tied: bool = key(True, about="the output shares the embedding; false: a table of its own, with bias")
+    contrast: float = ranged(
+        0.0, 0, about="contrast of a basis' pictures, so that few dots are black or white; 0: as learned"
+    )
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = ranged(0.1, 0, 0.999)
-    noise_level: float = ranged(0.0, 0)  # the largest noise on z, in standard deviations of its entries; 0: none
-    clean_fraction: float = ranged(0.5, 0, 1)  # the share of sentences without it
-    mask_rate: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder sees as unknown
-    drop: float = ranged(0.0, 0, 0.999)  # the share of tokens that the encoder does not see at all
-    position_jitter: float = (
-        0.0  # tokens stand 1 ± so much apart for the encoder, so that it does not count positions
+    label_smoothing: float = ranged(0.1, 0, 0.999, about="share of the target's probability spread over all tokens")
+    noise_level: float = ranged(
+        0.0, 0, about="the largest noise on z, in standard deviations of its entries; 0: none"
     )
-    variational: bool = False
-    free_bits: float = ranged(0.0, 0)  # nats per entry of z that cost nothing
-    anneal: int = 1000  # steps until the KL term has its full weight, and validations begin to count
-    kl_weight: float = 1.0
+    clean_fraction: float = ranged(0.5, 0, 1, about="share of the sentences that have no noise on z")
+    mask_rate: float = ranged(0.0, 0, 0.999, about="share of the tokens that the encoder sees as unknown")
+    drop: float = ranged(0.0, 0, 0.999, about="share of the tokens that the encoder does not see at all")
+    position_jitter: float = ranged(
+        0.0, 0, about="tokens stand 1 ± so much apart for the encoder, so that it does not count positions"
+    )
+    variational: bool = key(False, about="z is drawn from a normal distribution that is kept near N(0, 1)")
+    free_bits: float = ranged(0.0, 0, about="variational: nats per entry of z that cost nothing")
+    anneal: int = ranged(
+        1000, 0, about="variational: steps until the KL term has its full weight, and validations begin to count"
+    )
+    kl_weight: float = ranged(1.0, 0, about="variational: weight of the KL term in the end")
 
 
 class PictureAutoencoder(Autoencoder):

@@ -32,36 +32,38 @@ from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.relative_bias import RelativeBias
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives import spans
-from lexigraph.recipe import Recipe, ranged
+from lexigraph.recipe import Recipe
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.vocabularies import Vocabularies, first_word, role, sentinels
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(6, 1)  # of the encoder
-    decoder_layers: int = 0  # 0: as many
-    heads: int = ranged(8, 1)
-    head: int = 0  # width of a head; 0: dim / heads
-    dim: int = ranged(512, 1)
-    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
-    context: int = ranged(512, 2)  # the longest source or target in tokens, its end included
-    activation: Activation = "relu"
-    gated: bool = False  # version 1.1: (f(x W) * x V) U, with f the GELU
-    dropout: float = ranged(0.1, 0, 0.999)
-    tied: bool = True  # one table for input and output, which is then divided by √dim
-    buckets: int = 32  # of distances
-    farthest: int = 128  # from here on all distances are alike
-    eps: float = 1e-6  # in norms
+    layers: int = ranged(6, 1, about="layers of the encoder")
+    decoder_layers: int = ranged(0, 0, about="layers of the decoder; 0: as many as the encoder")
+    heads: int = ranged(8, 1, about="attention heads")
+    head: int = ranged(0, 0, about="width of a head; 0: dim / heads")
+    dim: int = ranged(512, 1, about="width of the network: numbers in the vector of a token")
+    inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
+    context: int = ranged(512, 2, about="the longest source or target in tokens, its end included")
+    activation: Activation = key("relu", about="function inside the feed-forward part")
+    gated: bool = key(False, about="version 1.1: a gated feed-forward part, (f(x W) * x V) U")
+    dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    tied: bool = key(True, about="one table for input and output, which is then divided by √dim")
+    buckets: int = ranged(32, 1, about="kinds of distance between tokens that attention tells apart")
+    farthest: int = ranged(128, 1, about="from this distance on, all are alike")
+    eps: float = ranged(1e-6, 0, about="small number added to the variance in norms")
 
 
 @dataclass(frozen=True)
 class Objective:
-    # how a plain text is corrupted, see above; none: it learns from pairs of source and target
-    noise: Literal["spans", "replaced", "dropped", "prefix", "bert", "mass", "deshuffle", "none"] = "spans"
-    mask_rate: float = 0.15  # the share of tokens that are missing
-    mean_span: float = 3.0  # length of a missing span
-    label_smoothing: float = ranged(0.0, 0, 0.999)
+    noise: Literal["spans", "replaced", "dropped", "prefix", "bert", "mass", "deshuffle", "none"] = key(
+        "spans", about="how a plain text is corrupted; none: it learns from pairs of source and target"
+    )
+    mask_rate: float = ranged(0.15, 0, 1, about="share of the tokens that are missing")
+    mean_span: float = key(3.0, about="mean length of a missing span")
+    label_smoothing: float = ranged(0.0, 0, 0.999, about="share of the target's probability spread over all tokens")
 
 
 class T5(EncoderDecoder):

@@ -27,7 +27,8 @@ from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Examples, Reader, Seeds, read_words
 from lexigraph.nn.tagging import TAGS, WORDS, TaggerNetwork, tagged
 from lexigraph.objectives.terms import Batch
-from lexigraph.recipe import Recipe, ranged
+from lexigraph.recipe import Recipe
+from lexigraph.sections import ranged
 from lexigraph.text.columns import Column, Columns, Traits
 from lexigraph.text.vocabularies import Vocabularies
 
@@ -36,10 +37,12 @@ READ = "read_"  # before the names of the tensors that the part is given
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(1, 1)
-    dim: int = ranged(128, 1)  # of each direction
-    embedding: int = ranged(100, 1)  # of a token; without a part that reads them
-    dropout: float = ranged(0.3, 0, 0.999)  # on embeddings, between layers and on states
+    layers: int = ranged(1, 1, about="LSTM layers in each direction")
+    dim: int = ranged(128, 1, about="numbers in the LSTM's state in each direction")
+    embedding: int = ranged(100, 1, about="numbers in the vector of a token, where no part reads for it")
+    dropout: float = ranged(
+        0.3, 0, 0.999, about="share of the numbers set to 0 on embeddings, between layers and on states"
+    )
 
 
 @dataclass(frozen=True)

@@ -28,28 +28,31 @@ from lexigraph.nn.encoder_decoder import EncoderDecoder, pairs
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.positions import sinusoidal
 from lexigraph.nn.transformer import Layer, Shape
-from lexigraph.recipe import Recipe, ranged
+from lexigraph.recipe import Recipe
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Columns
 from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(6, 1)  # of the encoder
-    decoder_layers: int = 0  # 0: as many
-    heads: int = ranged(8, 1)
-    dim: int = ranged(512, 1)
-    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
-    context: int = ranged(256, 2)  # the longest source or target in tokens, its end included
-    norm: Literal["pre", "post"] = "post"
-    activation: Activation = "relu"
-    dropout: float = ranged(0.1, 0, 0.999)
-    tied: bool = True  # the output has the target's table (and so the source's, if they share one), not its own
+    layers: int = ranged(6, 1, about="layers of the encoder")
+    decoder_layers: int = ranged(0, 0, about="layers of the decoder; 0: as many as the encoder")
+    heads: int = ranged(8, 1, about="attention heads, which share `dim` among them")
+    dim: int = ranged(512, 1, about="width of the network: numbers in the vector of a token")
+    inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
+    context: int = ranged(256, 2, about="the longest source or target in tokens, its end included")
+    norm: Literal["pre", "post"] = key("post", about="norms before each part of a layer (pre) or after it (post)")
+    activation: Activation = key("relu", about="function inside the feed-forward part")
+    dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    tied: bool = key(
+        True, about="the output has the target's table (the source's, too, if they share one), not its own"
+    )
 
 
 @dataclass(frozen=True)
 class Objective:
-    label_smoothing: float = ranged(0.1, 0, 0.999)
+    label_smoothing: float = ranged(0.1, 0, 0.999, about="share of the target's probability spread over all tokens")
 
 
 class Transformer(EncoderDecoder):

@@ -26,7 +26,8 @@ from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Examples, Seeds, ragged
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.objectives.terms import Batch
-from lexigraph.recipe import Recipe, ranged
+from lexigraph.recipe import Recipe
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Column, Columns, Traits
 from lexigraph.text.vocabularies import Vocabularies
 
@@ -35,13 +36,13 @@ IMAGE = "image"
 
 @dataclass(frozen=True)
 class Config:
-    patch: int = ranged(4, 1)  # dots on a side of a patch
-    layers: int = ranged(4, 1)
-    heads: int = ranged(4, 1)
-    dim: int = ranged(128, 1)
-    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
-    activation: Activation = "gelu"
-    dropout: float = ranged(0.1, 0, 0.999)
+    patch: int = ranged(4, 1, about="dots on a side of a patch")
+    layers: int = ranged(4, 1, about="layers, one above the other")
+    heads: int = ranged(4, 1, about="attention heads, which share `dim` among them")
+    dim: int = ranged(128, 1, about="width of the network: numbers in the vector of a patch")
+    inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
+    activation: Activation = key("gelu", about="function inside the feed-forward part")
+    dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
 
 
 @dataclass(frozen=True)

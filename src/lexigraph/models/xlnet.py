@@ -46,35 +46,35 @@ from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.permutation import FAR, factorise, ranks_of
 from lexigraph.objectives.rng import random_of, seeds_of_content
 from lexigraph.objectives.terms import Batch, Carry, Terms
-from lexigraph.recipe import ranged
+from lexigraph.sections import key, ranged
 from lexigraph.text.columns import MAIN, Traits
 from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
 class Config:
-    layers: int = ranged(4, 1)
-    heads: int = ranged(4, 1)
-    dim: int = ranged(128, 1)
-    context: int = ranged(128, 2)  # tokens of a window; distances set no limit of their own
+    layers: int = ranged(4, 1, about="layers, one above the other")
+    heads: int = ranged(4, 1, about="attention heads, which share `dim` among them")
+    dim: int = ranged(128, 1, about="width of the network: numbers in the vector of a token")
+    context: int = ranged(128, 2, about="tokens of a window; distances set no limit of their own")
     memory: int = ranged(
-        0, 0
-    )  # positions of the windows before that are remembered; 0: every window or line is by itself
-    inner: int = ranged(0, 0)  # width inside the feed-forward part; 0: four times dim
-    activation: Activation = "gelu"
-    dropout: float = ranged(0.0, 0, 0.999)
-    segments: bool = False  # whether it knows which tokens are of another segment
-    eps: float = 1e-12  # in norms
+        0, 0, about="positions of earlier windows that it remembers; 0: every window or line is by itself"
+    )
+    inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
+    activation: Activation = key("gelu", about="function inside the feed-forward part")
+    dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    segments: bool = key(False, about="whether it knows which tokens are of another segment")
+    eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
 
 
 @dataclass(frozen=True)
 class Objective:
-    mask_rate: float = 1 / 6  # the share of tokens that are predicted, the last ones of the order
-    longest: int = ranged(5, 1)  # they are chosen in spans of up to so many
+    mask_rate: float = ranged(1 / 6, 0, 1, about="share of the tokens that are predicted, the last ones of the order")
+    longest: int = ranged(5, 1, about="predicted tokens are chosen in spans of up to so many")
     forward: float = ranged(
-        0.0, 0, 1
-    )  # the share of texts that are learned in their own order instead, every token predicted
-    label_smoothing: float = ranged(0.0, 0, 0.999)
+        0.0, 0, 1, about="share of the texts that are learned in their own order instead, every token predicted"
+    )
+    label_smoothing: float = ranged(0.0, 0, 0.999, about="share of the target's probability spread over all tokens")
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import Any, get_type_hints
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import UsageError
-from lexigraph.recipe import Data, Eval, Expected, Recipe, Source, Tokenizer, Train, ranged, section_lines, sections
+from lexigraph.recipe import Recipe, Source, section_lines, sections
 from lexigraph.registry import WORD_VECTORS
+from lexigraph.sections import Data, Eval, Expected, Tokenizer, Train, same
 from lexigraph.toml import toml
 from lexigraph.words.settings import Settings
 
@@ -36,11 +37,11 @@ INSTEAD = {  # keys of networks → what to do
 class Text:
     """Which text: the keys of [data] that mean something here."""
 
-    train: str | tuple[str, ...] = ""
-    columns: dict[str, str] = field(default_factory=dict)
-    split_sentences: bool = False
-    encoding: str = "auto"
-    sentences: int = ranged(60_000, 1, 1e9)
+    train: str | tuple[str, ...] = same(Data, "train")
+    columns: dict[str, str] = same(Data, "columns")
+    split_sentences: bool = same(Data, "split_sentences")
+    encoding: str = same(Data, "encoding")
+    sentences: int = same(Data, "sentences")
 
 
 SECTIONS: dict[str, type] = {"data": Text, "words": Settings, "expected": Expected}

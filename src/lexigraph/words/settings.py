@@ -12,7 +12,8 @@ from typing import Any, Literal, get_args
 
 from lexigraph.errors import UsageError
 from lexigraph.memory import refuse_beyond
-from lexigraph.recipe import Source, ranged, sections
+from lexigraph.recipe import Source, sections
+from lexigraph.sections import key, ranged
 
 Split = Literal["words", "space", "elision", "characters"]  # how text is cut into words: see scan.py
 SPLITS = get_args(Split)
@@ -23,29 +24,45 @@ UNSEEN = Source("", "")  # settings that stand in no file
 class Settings:
     """What a training is asked for; where 0, or else -1, is no value, it means the method's own default."""
 
-    method: Literal["skipgram", "cbow", "fasttext", "fasttext-cbow", "glove", "ppmi-svd", "hellinger", "lsa"] = (
-        "skipgram"
+    method: Literal["skipgram", "cbow", "fasttext", "fasttext-cbow", "glove", "ppmi-svd", "hellinger", "lsa"] = key(
+        "skipgram", about="how words become vectors"
     )
-    dim: int = ranged(100, 1)
-    window: int = ranged(0, 0, 1_000_000)  # words on each side: 5, for GloVe 10
-    side: Literal["both", "left", "right"] = "both"  # where contexts stand; one side: GloVe, ppmi-svd and hellinger
-    min_count: int = ranged(5, 1)  # rarer words are left out
-    max_words: int = ranged(0, 0)  # at most so many words, the most frequent; 0: all
-    epochs: int = ranged(0, 0, 1_000_000)  # times the text is read: 5, for GloVe 25
-    threads: int = ranged(0, 0, 1024)  # 0: as many as there are cores; 1: the same bits every time
-    seed: int = ranged(0, 0, 2**48)
-    split: Split = "words"  # how text is cut into words
-    loss: Literal["negative", "hierarchical", "softmax"] = "negative"
-    negative: int = ranged(5, 1, 10_000)  # words drawn for each prediction
-    ns_exponent: float = ranged(-1.0, -1)  # they are drawn with P(w) ∝ count^ns_exponent: 0.75, for fastText 0.5
-    sample: float = ranged(-1.0, -1)  # words above this share of the text are skipped at times: 1e-3, fastText 1e-4
-    alpha: float = ranged(0.0, 0, 1000)  # the first rate: 0.05, for skip-gram with another loss than negative 0.025
-    shared: bool = False  # one table for words and contexts
-    minn: int = ranged(3, 1, 1000)  # characters of the shortest and the longest n-gram
-    maxn: int = ranged(6, 1, 1000)
-    buckets: int = ranged(2_000_000, 1)  # rows for n-grams
-    x_max: float = ranged(100.0, 0)  # pairs seen so often or more weigh 1
-    combine: Literal["sum", "mean"] = "sum"  # of the two vectors that GloVe has for a word
+    dim: int = ranged(100, 1, about="numbers in a vector")
+    window: int = ranged(0, 0, 1_000_000, about="words on each side that are context; 0: 5, for GloVe 10")
+    side: Literal["both", "left", "right"] = key(
+        "both", about="where contexts stand; one side: GloVe, ppmi-svd and hellinger"
+    )
+    min_count: int = ranged(5, 1, about="words seen less often are left out")
+    max_words: int = ranged(0, 0, about="at most so many words, the most frequent; 0: all")
+    epochs: int = ranged(0, 0, 1_000_000, about="times that the text is read; 0: 5, for GloVe 25")
+    threads: int = ranged(
+        0, 0, 1024, about="threads to train with; 0: one for each core; 1: the same bits every time"
+    )
+    seed: int = ranged(0, 0, 2**48, about="seed of all that is drawn at random")
+    split: Split = key(
+        "words", about="how text is cut: runs of letters and digits, at white space, l' apart, or characters"
+    )
+    loss: Literal["negative", "hierarchical", "softmax"] = key(
+        "negative", about="skip-gram and CBOW: learned by negative sampling, a tree of words, or over all words"
+    )
+    negative: int = ranged(5, 1, 10_000, about="negative sampling: words drawn for each prediction")
+    ns_exponent: float = ranged(
+        -1.0, -1, about="negative sampling: words are drawn with P(w) ∝ count^ns_exponent; -1: 0.75, for fastText 0.5"
+    )
+    sample: float = ranged(
+        -1.0, -1, about="words above this share of the text are skipped at times; -1: 1e-3, for fastText 1e-4"
+    )
+    alpha: float = ranged(
+        0.0, 0, 1000, about="the first learning rate; 0: 0.05, for skip-gram with another loss than negative 0.025"
+    )
+    shared: bool = key(False, about="skip-gram and CBOW: one table for words and contexts")
+    minn: int = ranged(3, 1, 1000, about="fastText: characters of the shortest n-gram")
+    maxn: int = ranged(6, 1, 1000, about="fastText: characters of the longest n-gram")
+    buckets: int = ranged(2_000_000, 1, about="fastText: rows of the table for n-grams")
+    x_max: float = ranged(100.0, 0, about="GloVe: pairs seen so often or more weigh 1")
+    combine: Literal["sum", "mean"] = key(
+        "sum", about="GloVe: what becomes of the two vectors that it has for a word"
+    )
 
     def resolved(self) -> Settings:
         """All values filled in, but for the number of threads, and checked against each other."""
