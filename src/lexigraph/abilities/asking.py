@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
@@ -90,7 +91,7 @@ def many(
     alone: the kinds of a thing that may come by itself, if not all of them.
     """
     if isinstance(given, kinds if alone is None else alone):
-        _check_unicode(given, 1, 1)
+        _check_unicode([given], kinds)
         return [given], True
     if isinstance(given, bytes | bytearray | Mapping | Set) or not isinstance(given, Iterable):
         raise UsageError(f"A {named} or a list of them is wanted, not {_kind(given)}{_hint(given)}.")
@@ -100,19 +101,20 @@ def many(
     for number, each in enumerate(every, 1):
         if not isinstance(each, kinds):
             raise UsageError(f"Number {number} of {len(every)} is no {named} but {_kind(each)}{_hint(each)}.")
-        _check_unicode(each, number, len(every))
+    _check_unicode(every, kinds)
     return every, False
 
 
-def _check_unicode(text: object, number: int, of: int) -> None:
-    """Refuse half characters, which come from bytes that are not UTF-8 and which no tokenizer takes."""
-    if isinstance(text, str) and not text.isascii():
+def _check_unicode(every: Sequence[object], kinds: tuple[type, ...]) -> None:
+    """Refuse half characters, which come from bytes that are not UTF-8 and which no tokenizer takes; a file may be
+    named so."""
+    texts = [] if Path in kinds else [(number, text) for number, text in enumerate(every, 1) if isinstance(text, str)]
+    for number, text in texts:
         try:
-            text.encode()
+            text.isascii() or text.encode()
         except UnicodeEncodeError as error:
-            raise TextError(
-                number, of, f"holds half a character at position {error.start}: it is not Unicode."
-            ) from None
+            why = f"holds half a character at position {error.start}: it is not Unicode."
+            raise TextError(number, len(every), why) from None
 
 
 def _kind(given: object) -> str:

@@ -124,7 +124,7 @@ def _content(path: str | Path) -> bytes:
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise LexigraphError(f"There is no picture {path}.") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         raise LexigraphError(f"The picture {path} could not be read: {error}.") from None
 
 
