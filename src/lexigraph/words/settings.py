@@ -35,12 +35,10 @@ class Settings:
     min_count: int = ranged(5, 1, about="words seen less often are left out")
     max_words: int = ranged(0, 0, about="at most so many words, the most frequent; 0: all")
     epochs: int = ranged(0, 0, 1_000_000, about="times that the text is read; 0: 5, for GloVe 25")
-    threads: int = ranged(
-        0, 0, 1024, about="threads to train with; 0: one for each core; 1: the same bits every time"
-    )
+    threads: int = ranged(0, 0, 1024, about="threads to train with; 0: one a core; 1: the same bits every time")
     seed: int = ranged(0, 0, 2**48, about="seed of all that is drawn at random")
     split: Split = key(
-        "words", about="how text is cut: runs of letters and digits, at white space, l' apart, or characters"
+        "words", about="how text is cut: at white space and signs, at white space alone, after l' too, or anywhere"
     )
     loss: Literal["negative", "hierarchical", "softmax"] = key(
         "negative", about="skip-gram and CBOW: learned by negative sampling, a tree of words, or over all words"
