@@ -86,9 +86,10 @@ class Follower:
                 exec(compile(text, str(page.relative_to(ROOT)), "exec"), names)
             else:
                 for line in text.replace("\\\n", " ").splitlines():
-                    self._command(line.strip(), monkeypatch)
+                    self.type_in(line.strip(), monkeypatch)
 
-    def _command(self, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def type_in(self, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Execute one line as it is typed."""
         if not line or line.startswith("#"):
             return
         words = shlex.split(line, comments=True)
