@@ -55,8 +55,8 @@ INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]$")
 def split(text: str) -> list[str]:
     """The sentences of a text, white space between words single.
 
-    >>> split("\"Is it 3.5 p.m.?\" asked J. R. Smith, i.e. the boss... He knew it.\n\nThe end")
-    ['"Is it 3.5 p.m.?" asked J. R. Smith, i.e. the boss...', 'He knew it.', 'The end']
+    >>> split("Is it 3.5 p.m. yet? asked J. R. Smith, i.e. the boss... He knew it.")
+    ['Is it 3.5 p.m. yet?', 'asked J. R. Smith, i.e. the boss...', 'He knew it.']
     """
     return [sentence for sentence, _ in of_pieces([text])]
 
