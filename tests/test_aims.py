@@ -21,8 +21,9 @@ from lexigraph.text import constructions, edits
 from lexigraph.training.loop import Training
 from tests.pages import Follower, tiny
 
-FRENCH = """L'homme voit l'arbre . La femme voit l'enfant . L'enfant aime la femme et l'homme . Le chat dort sous la table .
-L'homme mange du pain avec l'ami . La femme boit de l'eau dans le jardin . L'arbre est grand et vert . L'eau est froide .
+FRENCH = """L'homme voit l'arbre . La femme voit l'enfant . L'enfant aime la femme et l'homme .
+Le chat dort sous la table . L'homme mange du pain avec l'ami . La femme boit de l'eau dans le jardin .
+L'arbre est grand et vert . L'eau est froide .
 """
 
 
