@@ -328,15 +328,12 @@ def _better(training: Training, score: float | None) -> bool:
     if score is None or progress.step < training.network.traits.settled:
         progress.best_step = progress.step
         return True
-    if not math.isfinite(score):  # it cannot be compared: no better than any other
-        progress.worse += 1
-        return progress.best_step == 0
     sign = 1 if training.greater_is_better else -1
-    if progress.best is None or sign * score > sign * progress.best:
+    if math.isfinite(score) and (progress.best is None or sign * score > sign * progress.best):
         progress.best, progress.best_step, progress.worse = score, progress.step, 0
         return True
     progress.worse += 1
-    return False
+    return progress.best is None  # as long as every score was NaN, the latest are kept
 
 
 def _out_of_patience(progress: Progress, settings: Train) -> bool:
