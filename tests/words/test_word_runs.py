@@ -371,7 +371,7 @@ def test_every_verb_for_word_vectors_takes_a_run(command, here, finished):
 
 def test_info_shows_what_was_trained_and_how_it_went(command, finished):
     code, out, _ = command("info", finished)
-    rows = dict(line.split("\t")[:2] for line in out.splitlines())
+    rows = dict(line.split("\t")[:2] for line in out.splitlines() if "\t" in line)
     assert code == 0
     assert (rows["system"], rows["method"], rows["dim"]) == ("word-vectors", "skipgram", "8")
     assert float(rows["train loss"]) > 0
