@@ -170,7 +170,7 @@ def test_settings_of_the_command_line_take_the_type_of_their_key(assignment, val
         ("steps=500", ["steps"]),
         ("train.steps=many", ["train.steps", "whole number", "'many'"]),
         ("train.steps=0", ["train.steps", "at least 1"]),
-        ("train.lr=nan", ["train.lr", "at least 0"]),
+        ("train.lr=nan", ["train.lr", "finite"]),
         ("train.epochs=-1", ["train.epochs", "at least 0"]),
         ("train.betas=0.9,1.5", ["train.betas", "from 0 to 0.999999"]),
         ("train.compile=yes", ["train.compile", "true or false"]),
@@ -237,7 +237,7 @@ def test_awkward_strings_survive_a_round_trip(write, text):
     assert recipes.read(write(recipe.toml())).data.train == text
 
 
-@given(st.floats(0, allow_nan=False))
+@given(st.floats(0, 1000))
 def test_numbers_survive_exactly(number):
     recipe = recipes.read("gpt", {"train.lr": number})
     assert tomllib.loads(recipe.toml())["train"]["lr"] == number

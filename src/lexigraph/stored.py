@@ -50,4 +50,5 @@ def array_in(path: Path) -> np.ndarray:
     except FileNotFoundError:
         raise LexigraphError(f"There is no {path}: the folder is incomplete.") from None
     except (*UNREADABLE, EOFError, TypeError, OverflowError) as error:
-        raise LexigraphError(f"{path} is damaged or no .npy file of numbers: {error}.") from None
+        reason = "" if "pickle" in str(error) else f" ({error})"  # numpy's advice would be to trust it
+        raise LexigraphError(f"{path} is no .npy file of numbers, or damaged{reason}.") from None

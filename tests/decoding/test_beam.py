@@ -244,7 +244,7 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(options, words):
         from lexigraph.decoding.beam import _check
 
         with pytest.raises(LexigraphError, match=words):
-            _check(2, 3, 0.7, 1, options["stop"], 0.0)
+            _check(2, 0.7, 1, options["stop"], 0.0)
         return
     with pytest.raises(LexigraphError, match=words):
         beam_search(toy, batch, **{"eos": EOS, "width": 2, "max_new": 3, **options})

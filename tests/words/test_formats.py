@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from lexigraph import run
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.words import formats
 from lexigraph.words.subwords import Subwords, ngram_rows
 from lexigraph.words.vectors import WordVectors
 
@@ -381,7 +382,7 @@ def test_a_wrong_request_gets_a_sentence(tmp_path):
         (lambda: load(tmp_path / "a.vec", format="word2vec"), "no format 'word2vec'.*did you mean 'word2vec-text'"),
         (lambda: load(tmp_path / "a.vec", limit=0), "limit is 0"),
         (lambda: wv.save(tmp_path / "a.csv"), "tells no format to write. Use .vec, .txt, .bin, no suffix"),
-        (lambda: wv.save(tmp_path / "a.bin", format="fasttext-binary"), "Nothing is written as 'fasttext-binary'"),
+        (lambda: wv.save(tmp_path / "a.bin", format="fasttext-binary"), "these vectors have no n-grams"),
     ]:
         with pytest.raises(UsageError, match=message):
             request()
@@ -422,8 +423,6 @@ def test_a_folder_that_is_not_there_gets_a_sentence(tmp_path):
 
 
 def test_fasttext_keeps_its_ngrams_in_a_bin_that_gensim_reads(tmp_path):
-    from lexigraph.words.subwords import Subwords
-
     random = np.random.default_rng(0)
     words, counts = ["the", "naïve", "a", "cats"], np.array([9, 5, 3, 1])
     subwords = Subwords(random.normal(size=(50, 8)).astype(np.float32), 50, 3, 5)

@@ -303,9 +303,7 @@ def _write_binary(table: Table, path: Path) -> None:
 
 def _write_fasttext(table: Table, path: Path) -> None:
     if table.subwords is None:
-        raise LexigraphError(
-            f"{path} was not written: these vectors have no n-grams, and fastText's files hold some."
-        )
+        raise UsageError(f"{path} was not written: these vectors have no n-grams, and fastText's files hold some.")
     with replacing(path) as temporary, temporary.open("wb") as file:
         for part in model_bytes(table.words, table.vectors, table.counts, table.subwords):
             file.write(part)
