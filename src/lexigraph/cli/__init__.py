@@ -28,6 +28,7 @@ from lexigraph.cli import (
     text,
     training,
     translating,
+    word_scores,
     words,
 )
 from lexigraph.cli.options import first_process, notify
@@ -79,8 +80,8 @@ WORDS: Verbs = {  # lexigraph words VERB
     "similarity": words.similarity,
     "analogy": words.analogy,
     "outlier": words.outlier,
-    "eval": words.evaluate,
-    "curve": words.curve,
+    "eval": word_scores.evaluate,
+    "curve": word_scores.curve,
     "map": words.draw,
     "debias": words.debias,
     "senses": words.senses,

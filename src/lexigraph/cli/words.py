@@ -18,7 +18,6 @@ from lexigraph.cli.options import (
     FromFile,
     Measure,
     Printer,
-    Quick,
     Quiet,
     TrainingText,
     notify,
@@ -26,7 +25,6 @@ from lexigraph.cli.options import (
     print_json,
     print_table,
     read_texts,
-    write_text,
 )
 from lexigraph.errors import LexigraphError, UsageError
 
@@ -36,7 +34,6 @@ Vectors = Annotated[
 Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1_000_000, help="So many answers.")]
 Words = Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="Words; none: one a line on stdin.")]
 Out = Annotated[Path | None, typer.Option(help="Where the vectors go: .vec, .bin, or a folder.")]
-Benchmarks = Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds word-vectors-eval, bats …")]
 PairList = Annotated[list[str] | None, typer.Option("--pair", metavar="A:B", help="Two words; may be given again.")]
 
 
@@ -160,80 +157,6 @@ def outlier(
         for group in _groups(words, file, 0, ""):
             found = wv.outlier(list(group))
             show(found, {"words": group, "outlier": found})
-
-
-def evaluate(
-    vectors: Annotated[list[Path], typer.Argument(metavar="VECTORS...", help="One or several files or folders.")],
-    benchmarks: Benchmarks = None,
-    quick: Quick = False,
-    as_json: AsJson = False,
-) -> None:
-    """Judge vectors: similarity, analogies, categories, outliers, and as input of classifiers and taggers."""
-    from lexigraph.words import evaluation
-
-    benchmarks = _test_sets(benchmarks)
-    for path in vectors:
-        results = evaluation.evaluate(_load(path), benchmarks, quick=quick, report=notify)
-        if as_json:
-            print_json({str(path): results})
-            continue
-        if len(vectors) > 1:
-            print(f"\n{path}")
-        print_table(*evaluation.table(results))
-
-
-def curve(
-    recipe: Annotated[str, typer.Argument(metavar="[NAME]", help="skipgram, cbow, glove …, or a .toml file.")],
-    over: Annotated[str, typer.Option(metavar="KEY=A,B,…", help="What varies: dim=50,100, megabytes=1,10 …")],
-    data: Annotated[str, typer.Option(help="Training text.")],
-    benchmarks: Benchmarks = None,
-    change: Annotated[list[str] | None, typer.Option("--set", help="Another setting: epochs=2.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.html", help="A page with the curves.")] = None,
-    force: Force = False,
-    as_json: AsJson = False,
-) -> None:
-    """How good vectors are over a setting, or over the size of the text: `curve glove --over window=2,5,10 …`."""
-    from lexigraph.outputs import free_file
-    from lexigraph.recipe import settings
-    from lexigraph.text.files import find
-    from lexigraph.words import evaluation
-    from lexigraph.words import recipe as recipes
-
-    benchmarks = _test_sets(benchmarks)
-    if out:
-        free_file(out, "a page", (".html",), force)
-    key, _, listed = over.partition("=")
-    values = [settings([f"{key}={value}"])[key] for value in listed.split(",") if value]
-    if not values:
-        raise UsageError(f"--over takes a setting and its values, as dim=50,100,200, not {over!r}.")
-    given = settings(change or [])
-    for value in values:  # all are looked at before the first one is trained
-        recipes.read(recipe, given if key == "megabytes" else given | {key: value})
-    chosen = vars(recipes.read(recipe, given).words)
-    rows = list(evaluation.curve(find(data), chosen, key, values, benchmarks, notify))
-    cells: list[tuple[str, ...]] = [
-        (str(row[key]), str(row["words"]), f"{row['similarity']:.4f}", f"{row['analogies']:.4f}") for row in rows
-    ]
-    if out:
-        write_text(out, _curve_page(recipe, rows, cells), "a page", force)
-        notify(f"The page: {out}")
-    if as_json:
-        print_json(rows)
-    else:
-        print_table(tuple(rows[0]), cells)
-
-
-def _curve_page(recipe: str, rows: list[dict[str, Any]], cells: list[tuple[str, ...]]) -> str:
-    """The rows as a page: curves, and the table below."""
-    from lexigraph.views import report
-
-    key = next(iter(rows[0]))
-    numbers = all(isinstance(row[key], int | float) for row in rows)
-    along = [row[key] if numbers else place for place, row in enumerate(rows)]
-    judged = ("similarity", "analogies")
-    curves = {name: [(x, row[name]) for x, row in zip(along, rows, strict=True)] for name in judged}
-    drawn = report.curve(curves, key, "Spearman's ρ, share right")
-    return report.page(f"{recipe} over {key}", "", {"Curves": drawn, "Table": report.table(tuple(rows[0]), cells)})
 
 
 def draw(
@@ -373,13 +296,6 @@ def _groups(words: list[str] | None, file: str | None, count: int, wanted: str) 
 def _plain(found: Sequence[Any]) -> list[dict[str, object]]:
     """Words with their scores, for JSON."""
     return [{"word": each.word, "score": float(each.score)} for each in found]
-
-
-def _test_sets(benchmarks: Path | None) -> Path:
-    """Where the test sets are, if that was given."""
-    if benchmarks is None:
-        raise UsageError("Say where the test sets are: --benchmarks FOLDER, one that holds word-vectors-eval, bats …")
-    return benchmarks
 
 
 def _free(out: Path | None, force: bool) -> Path:
