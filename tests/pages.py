@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -57,6 +58,10 @@ def files() -> dict[str, str]:
     labels = [record.columns for record in records(("text", "label"), 200)]
     tagged = [zip(*record.columns.values(), strict=True) for record in records(("tokens", "tags"), 200)]
     return {
+        "book.txt": textwrap.fill(" ".join(constructions.sentences(200)).replace(" .", "."), 70) + "\n",
+        "letters/may.txt": "We left the old harbour .\nNobody went outside .\n",
+        "diary.txt": "The harbour was old and quiet .\nIt rained .\n",
+        "blends.tsv": "I love you.\tShe hated the old man.\n",
         "my.txt": "\n".join([*constructions.sentences(400), *OWN_WORDS]) + "\n",
         "other.txt": "\n".join(constructions.sentences(50, seed=1)) + "\n",
         "pairs.tsv": "".join(f"{source}\t{target}\n" for source, target in edits.edit_pairs("ask-auxiliary", 200)),
@@ -75,6 +80,7 @@ class Follower:
     def follow(self, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Execute every block of a page."""
         for name, text in files().items():
+            Path(name).parent.mkdir(exist_ok=True)
             Path(name).write_text(text, encoding="utf-8")
         for file in page.parent.glob("*.txt"):
             shutil.copy(file, file.name)
@@ -154,6 +160,8 @@ def smaller(words: list[str]) -> list[str]:
     elif words[1] == "train" and "--resume" not in words:
         inherited = ("model", "tokenizer") if "--from" in words else ()
         changes = {key: value for key, value in tiny([words[2]]).items() if key.split(".")[0] not in inherited}
+    elif "--resume" in words and "--set" in words:
+        changes = {"train.steps": 4}
     else:
         return []
     return [part for key, value in changes.items() for part in ("--set", f"{key}={str(value).lower()}")]
