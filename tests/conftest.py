@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("lexigraph", deadline=None, derandomize=True)  # a busy machine is no failure
 settings.load_profile("lexigraph")
 

@@ -106,7 +106,7 @@ OPTIONS = {
     "a table of beams without end": Case(
         "diagnose @gpt --data good.txt --beams 1,1000000000", ("--beams", "1000000000"), WRONG_USAGE
     ),
-    "a temperature beyond all": Case("generate @gpt the --temperature inf", ("temperature", "inf")),
+    "a temperature beyond all": Case("generate @gpt the --temperature inf", ("temperature", "inf"), WRONG_USAGE),
     "a seed below 0": Case("sample @picture --seed -1", ("--seed",), WRONG_USAGE),
     "samples without end": Case(f"sample @picture --count {HUGE}", ("--count",), WRONG_USAGE),
     "steps without end": Case(f'blend @picture "She sings ." "He sang ." --steps {HUGE}', ("--steps",), WRONG_USAGE),

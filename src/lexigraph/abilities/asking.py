@@ -145,5 +145,6 @@ def number(low: float = -math.inf, high: float = math.inf, **named: object) -> N
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise UsageError(f"{name} is a number, not {_kind(value)}.")
         if not math.isfinite(value) or not low <= value <= high:
-            limits = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-            raise UsageError(f"{name} is {value}: it must be {'a finite number' if low == -math.inf else limits}.")
+            most = "" if high == math.inf else f" and at most {high:g}"
+            limits = "" if low == -math.inf else f", at least {low:g}{most}"
+            raise UsageError(f"{name} is {value}: it must be a finite number{limits}.")

@@ -243,8 +243,7 @@ def beam_search(
         if rng:
             epsilon = rng.gaussians(beam.sentence.tolist(), width, vocabulary).to(log_p)
             noisy = log_probabilities(log_p + noise / t * epsilon)
-        may_end = eos not in banned and t > min_new
-        offered = _expand(log_p, noisy, beam.sums, eos, never, may_end)
+        offered = _expand(log_p, noisy, beam.sums, eos, never, may_end=eos not in banned and t > min_new)
         beam, tokens, parents = _advance(beam, offered, t, alpha, stop)
         history.tokens[t - 1, beam.sentence] = tokens
         history.parents[t - 1, beam.sentence] = parents
