@@ -33,10 +33,14 @@ class Holder(TypedDict):
 
 
 class Lock:
-    """A lock, held until `release`: of a folder, the file .lock in it; of a file, .NAME.lock beside it."""
+    """A lock, held until `release`: of a folder, the file .lock in it; of a file, .NAME.lock beside it.
 
-    def __init__(self, target: Path, *, wait: bool = False) -> None:
-        self.path = target / LOCK if target.is_dir() else target.with_name(f".{target.name}{LOCK}")
+    folder: whether `target` is one, where another process may remove it at any moment; else it is looked at.
+    """
+
+    def __init__(self, target: Path, *, wait: bool = False, folder: bool = False) -> None:
+        inside = folder or target.is_dir()
+        self.path = target / LOCK if inside else target.with_name(f".{target.name}{LOCK}")
         while True:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
             try:

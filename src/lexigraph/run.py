@@ -196,7 +196,7 @@ def _made_and_locked(temporary: Path) -> Lock:
     while True:
         temporary.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):  # whoever had it has just discarded it
-            return Lock(temporary)
+            return Lock(temporary, folder=True)
 
 
 def _discard(temporary: Path) -> None:
