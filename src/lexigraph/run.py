@@ -15,6 +15,7 @@ or the latest as long as no validation has counted.
 from __future__ import annotations
 
 import ctypes
+import errno
 import glob
 import os
 import shutil
@@ -193,10 +194,12 @@ def creating(folder: Path) -> Iterator[Path]:
 
 
 def _made_and_locked(temporary: Path) -> Lock:
-    while True:
-        temporary.mkdir(exist_ok=True)
+    while not temporary.is_file():
+        with suppress(FileExistsError):  # exist_ok would look a second time, when it may be gone
+            temporary.mkdir()
         with suppress(FileNotFoundError):  # whoever had it has just discarded it
             return Lock(temporary, folder=True)
+    raise FileExistsError(errno.EEXIST, "a file has that name", str(temporary))
 
 
 def _discard(temporary: Path) -> None:
