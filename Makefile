@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # One thread per worker: two-thread torch collapses when every core already runs a test.
-TESTENV := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
+# Bytecode is kept: many tests start Python anew, and each start would compile the package again.
+TESTENV := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false PYTHONDONTWRITEBYTECODE=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test smoke test-slow lint format docs bench clean

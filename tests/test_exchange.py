@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lexigraph
+from lexigraph import cli
 from lexigraph.api import evaluate, train
 from lexigraph.decoding.sampling import generate as greedy
 from lexigraph.errors import LexigraphError
@@ -360,6 +361,18 @@ def test_there_and_back_keeps_recipe_baseline_and_scores(tiny_run: Path, tmp_pat
     assert (np.load(other / "unigrams.npy") == np.load(tiny_run / "unigrams.npy")).all()
 
 
+def test_force_replaces_a_run_that_was_imported_and_none_that_was_trained(tiny_run: Path, tmp_path: Path) -> None:
+    folder = export_folder(tiny_run, tmp_path / "theirs")
+    back = import_folder(folder, tmp_path / "back")
+    assert import_folder(folder, back, force=True) == back
+    trained = shutil.copytree(tiny_run, tmp_path / "trained")
+    with pytest.raises(LexigraphError, match="trained holds other things than an imported run"):
+        import_folder(folder, trained, force=True)
+    (back / "log.jsonl").write_text('{"step": 1}\n')  # as after training it further
+    with pytest.raises(LexigraphError, match="back holds other things than an imported run"):
+        import_folder(folder, back, force=True)
+
+
 def test_weights_in_several_files_are_read(tmp_path: Path) -> None:
     source, theirs, _ = saved(tmp_path / "theirs", "gpt2")
     theirs.save_pretrained(source, max_shard_size="8KB")
@@ -549,11 +562,10 @@ def test_nothing_is_overwritten(good: Path, tiny_run: Path, tmp_path: Path) -> N
     assert list((tmp_path / "there").iterdir()) == []
 
 
-def test_a_system_without_a_peer_says_which_have_one(tmp_path: Path) -> None:
-    train("nplm", "grammar", tmp_path / "run", tiny=True, quiet=True)
+def test_a_system_without_a_peer_says_which_have_one(tiny_runs: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(LexigraphError, match="A nplm model has no form in transformers; these have: gpt, bert"):
-        export_folder(tmp_path / "run", tmp_path / "theirs")
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+        export_folder(tiny_runs("nplm"), tmp_path / "theirs")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_form_that_no_family_has_says_why(tmp_path: Path) -> None:
@@ -565,25 +577,37 @@ def test_a_form_that_no_family_has_says_why(tmp_path: Path) -> None:
 # ---- the command line ---------------------------------------------------------------------------------------------
 
 
-def lexigraph_convert(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lexigraph", "convert", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+Convert = Callable[..., tuple[int, str, str]]
 
 
-def test_convert_takes_folders_both_ways(good: Path, tmp_path: Path) -> None:
-    there = lexigraph_convert(good, tmp_path / "run")
-    assert (there.returncode, there.stdout) == (0, f"{tmp_path / 'run'}\n"), there.stderr
-    back = lexigraph_convert(tmp_path / "run", tmp_path / "theirs")
-    assert (back.returncode, back.stdout) == (0, f"{tmp_path / 'theirs'}\n"), back.stderr
+@pytest.fixture
+def convert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Convert:
+    """Exit code, standard output and standard error of `lexigraph convert`."""
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lexigraph", "convert", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    return run
+
+
+def test_convert_takes_folders_both_ways(convert: Convert, good: Path, tmp_path: Path) -> None:
+    code, out, said = convert(good, tmp_path / "run")
+    assert (code, out) == (0, f"{tmp_path / 'run'}\n"), said
+    code, out, said = convert(tmp_path / "run", tmp_path / "theirs")
+    assert (code, out) == (0, f"{tmp_path / 'theirs'}\n"), said
     assert load_file(good / "model.safetensors").keys() == load_file(tmp_path / "theirs" / "model.safetensors").keys()
 
 
-def test_convert_says_what_is_wrong_in_a_sentence(good: Path, tmp_path: Path) -> None:
+def test_convert_says_what_is_wrong_in_a_sentence(convert: Convert, good: Path, tmp_path: Path) -> None:
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "config.json").write_bytes((good / "config.json").read_bytes())
-    done = lexigraph_convert(tmp_path / "half", tmp_path / "run")
-    assert (done.returncode, done.stdout) == (1, "")
-    (sentence,) = done.stderr.splitlines()
+    code, out, said = convert(tmp_path / "half", tmp_path / "run")
+    assert (code, out) == (1, "")
+    (sentence,) = said.splitlines()
     assert sentence.startswith("lexigraph: ")
     assert sentence.endswith("Was it copied whole?")
     assert [path.name for path in tmp_path.iterdir()] == ["half"]

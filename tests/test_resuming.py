@@ -50,3 +50,19 @@ def test_a_text_that_has_changed_since_is_refused(tmp_path, tiny_runs):
     with pytest.raises(LexigraphError, match=r"is not what .* was trained on any more"):
         longer(tmp_path / "run", train__steps=6)
     assert (tmp_path / "run" / "results.json").exists()
+
+
+def test_a_damaged_log_is_kept_as_it_is_and_half_a_line_is_not(tiny_runs, tmp_path, capfd):
+    run = tmp_path / "run"
+    shutil.copytree(tiny_runs("gpt", TINY), run)
+    whole = (run / "log.jsonl").read_bytes()
+    (run / "log.jsonl").write_bytes(b"\xff\x00 {\n" + whole + b'{"kind": "tra')
+    api.train(out=run, resume=True, set={"train.steps": 6})
+    assert "log.jsonl is damaged in line 1: what is there stays" in " ".join(capfd.readouterr().err.split())
+    written = (run / "log.jsonl").read_bytes()
+    assert written.startswith(b"\xff\x00 {\n" + whole)
+    events = [json.loads(line) for line in written.splitlines()[1:]]
+    assert [event["step"] for event in events] == sorted(event["step"] for event in events)
+    (run / "log.jsonl").write_bytes(whole + b'{"kind": "tra')
+    api.train(out=run, resume=True, set={"train.steps": 8})
+    assert "ended within a line" in " ".join(capfd.readouterr().err.split())

@@ -80,20 +80,26 @@ def train(
         network = None
         if world.agreed(resume and folder.exists()):
             run = resumable(Run.open(folder))
-            if world.first:
+
+            def going_on() -> bool:
                 locks.enter_context(locked(folder))
-            goes_on = world.agreed(take_changes(run, asked, reporter) if world.first else False)
-            if not goes_on:
+                return take_changes(run, asked, reporter)
+
+            if not world.decided(going_on):
                 reporter.say(f"{folder} is finished: there is nothing to resume.")
                 if world.first:  # what a kill at the very end has left
                     remove(run.path / TABLES)
                     remove(run.path / START)
                 return TextModel.load(folder, device)
             checksums.verify(folder / TABLES)
-        elif world.first:
-            network = prepared(folder, asked, begin, reporter)
-            locks.enter_context(locked(folder))
-        world.barrier()
+        else:
+
+            def beginning() -> None:
+                nonlocal network
+                network = prepared(folder, asked, begin, reporter)
+                locks.enter_context(locked(folder))
+
+            world.decided(beginning)
         return _train(Run.open(folder), world, reporter, network)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lexigraph.errors import LexigraphError
+from lexigraph.stored import table_in
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -52,10 +53,10 @@ def verify(folder: Path) -> None:
     """Refuse a folder with a file that is not as it was written; one from before there were checksums passes."""
     if not (folder / CHECKSUMS).exists():
         return
+    known = table_in(folder / CHECKSUMS)
     try:
-        known = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
         expected = {str(name): (int(length), int(found)) for name, (length, found) in known.items()}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError) as error:
         raise LexigraphError(f"{folder / CHECKSUMS} is damaged: {error}.") from None
     for name, written in expected.items():
         refuse_changed(folder / name, written)

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from lexigraph import recipe as recipes
 from lexigraph import upgrades
@@ -23,7 +23,7 @@ from lexigraph.errors import UsageError
 from lexigraph.recipe import SYSTEM_SECTIONS, Part, Recipe
 from lexigraph.registry import SYSTEMS, WORD_SYSTEMS, system
 from lexigraph.sections import SECTIONS, Data, Expected
-from lexigraph.toml import toml
+from lexigraph.toml import toml, types_of
 
 NAMES = ("data", "tokenizer", "model", "objective", "train", "eval", "words", "expected")  # of sections, as in a file
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -165,7 +165,7 @@ def _key(section: str, kind: type, name: str, *systems: str) -> Key:
         default = toml(field.default_factory())
     else:
         default = toml(field.default) if field.default is not dataclasses.MISSING else "none: it must be given"
-    words = allowed(get_type_hints(kind)[name], *field.metadata.get("range", ()))
+    words = allowed(types_of(kind)[name], *field.metadata.get("range", ()))
     return Key(f"{section}.{name}", field.metadata["about"], words, {default: systems})
 
 
@@ -177,7 +177,7 @@ def _meanings(dotted: str, systems: list[str]) -> list[Key]:
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     for each in systems:
         kind = _kind(each, section)
-        if kind and name in get_type_hints(kind):
+        if kind and name in types_of(kind):
             key = _key(section, kind, name, each)
             defaults = found.setdefault((key.about, key.allowed), {})
             defaults[key.default] = (*defaults.get(key.default, ()), each)

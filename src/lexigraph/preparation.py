@@ -78,10 +78,16 @@ def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
         each = " for each side" if recipe.tokenizer.separate else ""
         reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer{each}.")
     vocabularies = known or Vocabularies({})
-    sources = []
-    for name, columns in tables_of(columns_of(recipe)).items():
+    sources, tables = [], tables_of(columns_of(recipe))
+    if unused := [name for name in recipe.tables if name not in tables]:
+        has = f"has the tables {', '.join(filter(None, tables))}" if len(tables) > 1 else "learns from [data] alone"
+        raise UsageError(f"[data.{unused[0]}] is of no use to this {recipe.system} model, which {has}.")
+    for name, columns in tables.items():
         if name and name not in recipe.tables:
-            raise UsageError(f"This {recipe.system} model learns from a further table: add a section [data.{name}].")
+            raise UsageError(
+                f"This {recipe.system} model learns from a further table: add a section [data.{name}], or "
+                f"--set data.{name}.train=FILE."
+            )
         data = recipe.tables[name] if name else recipe.data
         cleaner = corpus.make_cleaner(data, columns)
         vocabularies = learn_vocabularies(recipe, data, columns, cleaner, vocabularies)

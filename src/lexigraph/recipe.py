@@ -15,18 +15,18 @@ import dataclasses
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from lexigraph import upgrades
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import WORD_SYSTEMS, WORD_VECTORS, nearest, system
 from lexigraph.sections import SECTIONS, Data, Eval, Expected, Tokenizer, Train
-from lexigraph.toml import parsed, section, section_lines, toml, typed
+from lexigraph.toml import parsed, section, section_lines, toml, typed, types_of
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) ->
         kinds = sections_of(name)
     except UsageError as error:
         raise UsageError(f"{origin.where('', 'system')}: {error}") from None
-    tables, further = _further_tables(tables)
+    tables, further = _further_tables(tables, changes)
     kinds |= dict.fromkeys(further, Data)
     tables, changes, named = _parts(origin, tables, changes)
     kinds |= {f"parts.{part}": system(given["system"]).module().Config for part, given in named.items()}
@@ -221,24 +221,25 @@ def sections(
         parts[part] = section(origin, part, kind, tables.get(part, {}))
     for dotted, value in changes.items():
         part, _, key = dotted.rpartition(".")
-        upgrades.refuse_renamed(dotted, value, part in kinds and key in get_type_hints(kinds[part]), "")
-        if part not in kinds or key not in get_type_hints(kinds[part]):
-            valid = [f"{s}.{k}" for s, kind in kinds.items() for k in get_type_hints(kind)]
+        upgrades.refuse_renamed(dotted, value, part in kinds and key in types_of(kinds[part]), "")
+        if part not in kinds or key not in types_of(kinds[part]):
+            valid = [f"{s}.{k}" for s, kind in kinds.items() for k in types_of(kind)]
             raise UsageError(f"Unknown key {dotted}{nearest(dotted, valid)}")
-        value = typed(value, get_type_hints(kinds[part])[key], dotted, "")
+        value = typed(value, types_of(kinds[part])[key], dotted, "")
         parts[part] = dataclasses.replace(parts[part], **{key: value})
     for part, values in parts.items():
         _check_ranges(origin, part, values, changes)
     return parts
 
 
-def _further_tables(tables: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The sections of a recipe with each [data.NAME] as one of its own, and the names of those."""
-    data = tables.get("data", {})
-    named = [key for key in data if isinstance(data[key], dict) and key not in get_type_hints(Data)]
-    flat = {f"data.{name}": data[name] for name in named}
+def _further_tables(tables: dict[str, Any], changes: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
+    """The sections of a recipe with each [data.NAME] as one of its own, and their names; changes may add some."""
+    data, keys = tables.get("data", {}), types_of(Data)
+    asked = [key.split(".")[1] for key in changes if key.startswith("data.") and key.count(".") == 2]
+    named = [key for key in data if isinstance(data[key], dict) and key not in keys]
+    flat = {f"data.{name}": data.get(name, {}) for name in [*named, *asked] if name not in keys}
     own = {key: value for key, value in data.items() if key not in named}
-    return (tables | {"data": own} | flat) if named else tables, list(flat)
+    return (tables | {"data": own} | flat) if flat else tables, list(flat)
 
 
 def _parts(

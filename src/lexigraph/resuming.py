@@ -23,7 +23,7 @@ from lexigraph.recipe import Recipe
 from lexigraph.run import Run, remove
 from lexigraph.text.columns import MAIN
 from lexigraph.text.vocabularies import Vocabularies
-from lexigraph.training.checkpoint import latest
+from lexigraph.training.checkpoint import latest, verify
 from lexigraph.training.progress import Reporter
 
 CHANGEABLE = (
@@ -39,6 +39,9 @@ def take_changes(run: Run, asked: Recipe, reporter: Reporter) -> bool:
     if not changed:
         return not run.finished
     _check_length(run, asked, changed)
+    if newest := latest(run.checkpoints):  # before anything changes
+        verify(newest)
+    checksums.verify(run.path / TABLES)
     if run.finished:
         _encode_again(run, asked, reporter)
     (run.path / "results.json").unlink(missing_ok=True)  # first: killed here, the run is one to be resumed

@@ -174,7 +174,7 @@ def creating(folder: Path) -> Iterator[Path]:
         except OSError as error:
             raise LexigraphError(f"The run folder {folder} cannot be made: {error}.") from None
         try:
-            _remove_leftovers(folder.with_name(f"{folder.name}.partial"))
+            remove_leftovers(folder.with_name(f"{folder.name}.partial"))
             for left in temporary.iterdir():
                 if left.name != LOCK:
                     remove(left)
@@ -254,7 +254,7 @@ def replacing(target: Path) -> Iterator[Path]:
     """
     temporary, old = _partial(target), target.with_name(f".{target.name}.old")
     try:
-        _remove_leftovers(target)
+        remove_leftovers(target)
         if old.exists() and not target.exists():  # killed between the two renames of a folder, below
             os.rename(old, target)
         with terminable():
@@ -294,7 +294,7 @@ def adding(folder: Path) -> Iterator[Path]:
     with with_parents(folder / "file"), terminable():
         temporary = _partial(folder / "files")
         try:
-            _remove_leftovers(folder / "files")
+            remove_leftovers(folder / "files")
             temporary.mkdir()
             yield temporary
             _flush_all(temporary)
@@ -320,7 +320,7 @@ def _partial(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.getpid()}.partial")
 
 
-def _remove_leftovers(target: Path) -> None:
+def remove_leftovers(target: Path) -> None:
     """Remove what this process, or one that is no more, began to write here."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.*.partial"):
         process = path.name.split(".")[-2]

@@ -1,11 +1,13 @@
 """JSON and NumPy files as they may be met: damaged, nested without end, or with a header that lies about the rest.
 
 json_in(path), array_in(path)        # or a sentence that names the file
+lines_in(path)                       # what can be read, and the numbers of the other lines
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +38,35 @@ def table_in(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise LexigraphError(f"{path} is damaged: it holds no table of settings.")
     return content
+
+
+def lines_in(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    """The tables of a file with one as JSON on each line, and the numbers of lines that cannot be read."""
+    found, damaged = [], []
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        if (table := line_as_table(line)) is not None:
+            found.append(table)
+        elif line.strip():
+            damaged.append(number)
+    return found, damaged
+
+
+def shown_lines(numbers: Sequence[int]) -> str:
+    """The numbers of lines for people.
+
+    >>> shown_lines([3]), shown_lines([3, 5, 6, 9])
+    ('line 3', 'line 3 and 3 others')
+    """
+    return f"line {numbers[0]}" + (f" and {len(numbers) - 1} others" if len(numbers) > 1 else "")
+
+
+def line_as_table(line: bytes) -> dict[str, Any] | None:
+    """The table that a line holds, if it holds one."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def array_in(path: Path) -> np.ndarray:

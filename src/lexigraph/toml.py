@@ -6,6 +6,8 @@ import dataclasses
 import math
 import tomllib
 import types
+from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lexigraph import upgrades
@@ -18,11 +20,17 @@ if TYPE_CHECKING:
 LARGEST = 10**18  # whole numbers are kept in 64 bits
 
 
+@cache
+def types_of(kind: type) -> Mapping[str, Any]:
+    """The types of a dataclass's keys. They are strings at first, which takes longer to read than a whole recipe."""
+    return get_type_hints(kind)
+
+
 def section(origin: Source, name: str, kind: type, table: Any) -> Any:
     """A table of a recipe file as its dataclass, or an error that names key and line."""
     if not isinstance(table, dict):
         raise UsageError(f"{origin.where('', name)}: {name} must be a table, written [{name}].")
-    hints, values = get_type_hints(kind), {}
+    hints, values = types_of(kind), {}
     for key, value in table.items():
         where = origin.where(name, key)
         upgrades.refuse_renamed(f"{name}.{key}", value, key in hints, f"{where}: ")

@@ -2,7 +2,8 @@
 
     python tests/contracts/kill_loop.py FOLDER KILLS FORM [FORM …]         forms of systems, as tiny.py names them
 
-Children are forked after the imports, so that a life costs milliseconds, not seconds.
+The run left in peace is trained by this process itself, and the others by its forks: what is loaded at the first
+training is loaded once, a life costs milliseconds, and kills come at moments of training, not of imports.
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import torch
 
 import lexigraph.api
 from tests.contracts.tiny import form_of
@@ -25,13 +30,18 @@ STEPS = 24
 CHANGES = {"train.steps": STEPS, "train.validate_every": 6, "train.checkpoint_every": 4, "train.log_every": 1}
 
 
-def live(system: str, out: Path, after: float | None) -> bool:
+def train(system: str, out: Path, changes: Mapping[str, Any] = CHANGES) -> None:
+    """A training by this process, whose forks then have loaded all that it loads."""
+    name, form = form_of(system)
+    lexigraph.api.train(name, "grammar", out, set={**changes, **form}, tiny=True, resume=True, quiet=True)
+
+
+def live(system: str, out: Path, after: float | None = None) -> bool:
     """One life of a training process; killed `after` so many seconds, if given. True if it came to its end."""
     child = os.fork()
     if child == 0:
-        name, form = form_of(system)
         try:
-            lexigraph.api.train(name, "grammar", out, set=CHANGES | form, tiny=True, resume=True, quiet=True)
+            train(system, out)
             os._exit(0)
         except BaseException:
             traceback.print_exc()
@@ -52,16 +62,20 @@ def losses(run: Path) -> list[tuple[str, int, float]]:
 
 def main(system: str, folder: Path, kills: int, seed: int) -> None:
     calm, rough = folder / "calm", folder / "rough"
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # to ask for a card without opening it
+    card = torch.cuda.is_available()  # which forks of a process that has opened it cannot use
     folder.mkdir(parents=True)
-    if kills > 1:  # the first life is slow, and would make kills come too late
-        live(system, folder / "warm-up", None)
+    if not card:  # the first training is slow, and would make kills come too late
+        train(system, folder / "warm-up", {})
+    elif kills > 1:
+        live(system, folder / "warm-up")
     begin = time.monotonic()
-    live(system, calm, None)
+    (live if card else train)(system, calm)
     whole = time.monotonic() - begin
     moments = random.Random(seed)
     longest = whole / 2  # a busy machine may have slowed the calm run; there shall be enough kills all the same
     killed = sum(not live(system, rough, moments.uniform(0, longest)) for _ in range(kills))
-    live(system, rough, None)
+    live(system, rough)
     assert killed > kills // 4, f"only {killed} of {kills} came before the end"
     weights = [(run / "model.safetensors").read_bytes() for run in (calm, rough)]
     assert weights[0] == weights[1], "the weights differ"

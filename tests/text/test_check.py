@@ -124,6 +124,22 @@ def test_beyond_the_limits_counts_are_close_estimates(write, monkeypatch):
     assert facts.words == 80_000
 
 
+def test_few_duplicates_are_not_lost_in_the_error_of_an_estimate(write, monkeypatch):
+    monkeypatch.setattr(tally, "MOST", 2000)
+    lines = [f"line {number}" for number in range(30_000)]
+    assert only(check(write("a.txt", "\n".join(lines)))).duplicates == 0
+    facts = only(check(write("b.txt", "\n".join(lines + lines[:300]))))
+    assert facts.estimated == ("distinct words", "duplicates")
+    assert facts.duplicates == pytest.approx(300, rel=0.5)
+
+
+@pytest.mark.parametrize("line", ["one", "two", "three", "four"])  # whether or not the sample holds it
+def test_one_line_that_recurs_without_end_is_counted_though_a_sample_stands_for_all(write, monkeypatch, line):
+    monkeypatch.setattr(tally, "MOST", 2000)
+    lines = [f"line {number}" for number in range(10_000)] + [line] * 10_000
+    assert only(check(write("a.txt", "\n".join(lines)))).duplicate_share == pytest.approx(0.5, abs=0.05)
+
+
 def test_leaks_are_estimated_when_the_held_out_split_is_large(write, monkeypatch):
     monkeypatch.setattr(tally, "MOST", 2000)
     train = write("t.txt", "\n".join(f"line {number}" for number in range(0, 20_000, 4)))

@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from lexigraph import api
 from lexigraph.run import Run
 from lexigraph.views import summary
+from lexigraph.views.report import loss_curve
 from lexigraph.words.builtin import kinds, questions
 
 
@@ -39,7 +42,17 @@ def test_a_curve_goes_down_from_left_to_right_as_its_losses_do():
 
 def test_a_log_that_ends_in_the_middle_of_a_line_has_a_curve(tmp_path):
     (tmp_path / "log.jsonl").write_text('{"kind": "train", "step": 1, "loss": 2.5}\n{"kind": "tra')
-    assert summary.curve(Run(tmp_path)) == {"train": [(1.0, 2.5)]}
+    with pytest.warns(UserWarning, match=r"log\.jsonl is damaged in line 2"):
+        assert summary.curve(Run(tmp_path)) == {"train": [(1.0, 2.5)]}
+
+
+def test_a_damaged_log_has_a_curve_of_what_can_be_read(tmp_path):
+    good = b'{"kind": "train", "step": 1, "loss": 2.5}\n'
+    rest = b"\xff\xfe\x00\n" + b"[" * 100_000 + b'\n[]\n{"step": "x", "loss": 1}\n{"step": 2, "loss": NaN}\n'
+    (tmp_path / "log.jsonl").write_bytes(rest + good)
+    with pytest.warns(UserWarning, match="line 1 and 2 others"):
+        assert summary.curve(Run(tmp_path)) == {"train": [(1.0, 2.5)]}
+    assert "<svg" in loss_curve(tmp_path / "log.jsonl")
 
 
 def test_built_in_questions_are_right_by_the_grammar():

@@ -19,6 +19,7 @@ from lexigraph.nn.network import LanguageNetwork
 from lexigraph.objectives.next_token import token_nll
 
 BATCH_TOKENS = 8192
+CPU_TOKENS = 1024  # larger ones are no faster there, and take as much more memory
 
 
 @torch.inference_mode()
@@ -27,7 +28,8 @@ def token_log_probabilities(
 ) -> list[np.ndarray]:
     """log p of every token of each sequence but the first, given those before it."""
     scores = [np.zeros(max(0, len(ids) - 1), np.float64) for ids in sequences]
-    for rows in _batches(sequences, network.traits.context):
+    tokens = CPU_TOKENS if device.type == "cpu" else BATCH_TOKENS
+    for rows in _batches(sequences, network.traits.context, tokens):
         batch = network.prepare_in_order({"text": [sequences[i][a : b + 1] for i, a, b in rows]})
         nll = token_nll(network.loss(batch.to(device))[0]).cpu().double().numpy()
         for (i, a, b), row in zip(rows, nll, strict=True):
@@ -35,7 +37,7 @@ def token_log_probabilities(
     return scores
 
 
-def _batches(sequences: Sequence[np.ndarray], context: int) -> Iterator[list[tuple[int, int, int]]]:
+def _batches(sequences: Sequence[np.ndarray], context: int, tokens: int) -> Iterator[list[tuple[int, int, int]]]:
     """Windows (sequence, first, last) of like length together."""
     windows = []
     for index, ids in enumerate(sequences):
@@ -43,6 +45,6 @@ def _batches(sequences: Sequence[np.ndarray], context: int) -> Iterator[list[tup
         windows += [(index, a, min(a + width, len(ids) - 1)) for a in range(0, len(ids) - 1, width)]
     windows.sort(key=lambda window: window[1] - window[2])  # longest first
     while windows:
-        rows = max(1, BATCH_TOKENS // max(1, windows[0][2] - windows[0][1]))
+        rows = max(1, tokens // max(1, windows[0][2] - windows[0][1]))
         yield windows[:rows]
         windows = windows[rows:]

@@ -27,7 +27,7 @@ from lexigraph import __version__
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.exchange import kept
-from lexigraph.exchange.replaceable import was_exported, was_imported
+from lexigraph.exchange.replaceable import IMPORTED, was_exported, was_imported
 from lexigraph.exchange.settings import Config, Exchange, Settings, Tensors
 from lexigraph.exchange.tokenizer_files import generation, special_names, tokenizer_content
 from lexigraph.nn.network import Network, columns_of, skeleton
@@ -110,7 +110,7 @@ def import_folder(source: str | Path, out: str | Path, force: bool = False) -> P
     config = _config_of(kind, fields, source)
     vocabularies = Vocabularies({"text": tokenizer})
     facts = {"format": FORMAT, "lexigraph": __version__, "system": family.system, "from": str(source)}
-    facts[FINGERPRINTS] = vocabularies.fingerprints()
+    facts |= {IMPORTED: True, FINGERPRINTS: vocabularies.fingerprints()}
     with replacing(out) as temporary:
         temporary.mkdir()
         run = Run(temporary)

@@ -8,11 +8,18 @@ from pathlib import Path
 from lexigraph.errors import LexigraphError
 from lexigraph.run import Run
 
+IMPORTED = "imported"  # the key of config.json by which such a run is known
+TRAINED = ("log.jsonl", "checkpoints")  # what training leaves in a run folder
+
 
 def was_imported(folder: Path) -> bool:
-    """Whether it is a run that was made from a Hugging Face folder, and not trained."""
+    """Whether it is a run that was made from a Hugging Face folder, and not trained since."""
+    if any((folder / name).exists() for name in TRAINED):
+        return False
     try:
-        return Run.open(folder).json("results.json")["steps"] == 0
+        run = Run.open(folder)
+        # What was exported here before brings its results along, and the steps of its training with them.
+        return bool(run.config().get(IMPORTED)) or run.json("results.json")["steps"] == 0
     except (LexigraphError, KeyError, TypeError):
         return False
 

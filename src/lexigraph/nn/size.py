@@ -7,8 +7,9 @@ with measured(recipe):
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from torch.nn.modules.module import (
     register_module_buffer_registration_hook,
     register_module_parameter_registration_hook,
 )
+from torch.overrides import TorchFunctionMode
 
 from lexigraph.errors import LexigraphError
 from lexigraph.memory import available, shown
@@ -23,6 +25,8 @@ from lexigraph.nn.devices import choose_device
 from lexigraph.recipe import Recipe
 
 MOST_TENSORS = 12_000  # some 1,000 layers; to make more takes long, even without memory
+FILLING = (Tensor.normal_, Tensor.uniform_, Tensor.fill_, Tensor.zero_, Tensor.copy_)
+SCALING = (Tensor.mul, Tensor.div)
 USUAL = 512  # what a key that is 0 by default is compared with
 TRAINED = {
     "sgd": 2,
@@ -31,6 +35,20 @@ TRAINED = {
     "adam": 4,
     "adamw": 4,
 }  # weights, gradients and what the optimizer keeps
+
+
+class Unfilled(TorchFunctionMode):
+    """Weights are neither initialised nor scaled: without memory there is nothing to fill, and torch would load its
+    compiler for it, which takes a second."""
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if getattr(function, "__module__", "") == "torch.nn.init" or function in FILLING:
+            return args[0] if args else kwargs["tensor"]
+        if function in SCALING and isinstance(args[1], int | float):
+            return args[0]
+        return function(*args, **(kwargs or {}))
 
 
 @contextmanager
@@ -55,7 +73,7 @@ def measured(recipe: Recipe, copies: int = 1) -> Iterator[None]:
         register_module_buffer_registration_hook(add),
     ]
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), Unfilled():
             yield
     except (RuntimeError, OverflowError, MemoryError) as error:  # one tensor is beyond what can be counted
         if isinstance(error, RuntimeError) and "overflow" not in str(error):

@@ -43,6 +43,16 @@ def _questions() -> Iterator[Fields]:
         yield from ({"source": source, "target": target} for source, target in both)
 
 
+def _analogies() -> Iterator[Fields]:
+    """Two sentences before and after the same edit; the second one's result is to be found."""
+    from lexigraph.text import edits
+
+    families = [edits.edit_quadruples(family, 1 << 40, split="train") for family in edits.EDITS]
+    for quadruples in zip(*families, strict=True):
+        for before, after, given, result in quadruples:
+            yield {"before": before, "after": after, "before2": "", "after2": "", "given": given, "result": result}
+
+
 def _constructions() -> Iterator[Fields]:
     """Sentences and the name of their construction: `passive`, `wh-question` …"""
     from lexigraph.text import constructions, grammar
@@ -97,4 +107,5 @@ MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
     ("image", "label"): _scenes,
+    ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }

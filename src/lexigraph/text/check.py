@@ -185,8 +185,7 @@ def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encodi
     kind, reason = guess_kind(tally, name, chosen, empty)
     scripts, unusual = _characters(tally.code_points)
     samples = {"distinct words": tally.vocabulary, "duplicates": tally.exact}
-    # A sample holds all copies of a line or none, so of its counts only that of distinct lines scales well.
-    duplicates = max(0, tally.records - tally.exact.distinct())
+    duplicates = tally.exact.repeated()
     suffix = sources[0].path.suffix.lower()
     return FileFacts(
         path=shown(names),

@@ -34,6 +34,7 @@ class Column:
     table: str = MAIN  # the table that it belongs to
     lead: str = ""  # the field that names a special token to put in front: a direction, a task
     optional: bool = False  # absent when a trained model is used: labels, targets
+    blank: bool = False  # tokens: an example may be without; then it is an empty text
 
     def field_of(self, name: str) -> str:
         """The field that this column, named `name`, is read from."""

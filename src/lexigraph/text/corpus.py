@@ -127,7 +127,7 @@ def examples(data: recipes.Data, columns: Columns, cleaner: clean.LineRule | Non
 
 def fields_of(columns: Columns) -> dict[str, bool]:
     """The fields that columns are read from, and whether a record must have each."""
-    fields = {column.field_of(name): True for name, column in columns.items()}
+    fields = {column.field_of(name): not column.blank for name, column in columns.items()}
     return fields | {column.lead: False for column in columns.values() if column.lead}
 
 
@@ -297,8 +297,8 @@ def _records(
     cleaner: clean.LineRule | None,
     begun: int,
 ) -> Iterator[Example]:
-    """Records of several fields, their documents counted from `begun`. One that lacks text in any field, or of which
-    cleaning leaves none, goes.
+    """Records of several fields, their documents counted from `begun`. One that lacks text in any field that needs
+    some, or of which cleaning leaves none, goes.
 
     The first field decides to which split a record belongs. Texts are cleaned; words that something is aligned with,
     labels and numbers are as they are.
@@ -316,8 +316,9 @@ def _records(
             values[field] = images.read(values[field], Path(file).parent)
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
-            values[field] = (cleaner(str(values[field])) or "") if cleaner else str(values[field])
-        if where and all(values[field].strip() for field in texts):
+            text = str(values.get(field, ""))
+            values[field] = (cleaner(text) or "") if cleaner else text
+        if where and all(values[field].strip() for field in texts if fields[field]):
             yield Example(where, values, begun + record.document, True, record.line)
 
 

@@ -57,7 +57,8 @@ class RawText:
         raw, offsets = (column.with_name(f"{column.name}.{suffix}") for suffix in ("raw", "raw_offsets"))
         if not offsets.exists():
             return None
-        return cls(np.memmap(raw, np.uint8, "r"), np.memmap(offsets, np.int64, "r"))
+        utf8 = np.memmap(raw, np.uint8, "r") if raw.stat().st_size else np.zeros(0, np.uint8)  # texts may be empty
+        return cls(utf8, np.memmap(offsets, np.int64, "r"))
 
     def take(self, units: Iterable[int]) -> list[str]:
         """The text of these units."""

@@ -176,7 +176,10 @@ class Table:
         """
         if traits.windowed not in self.columns:
             numbers = np.arange(self.examples)
-            return numbers, self.longest if self.sequences else np.ones(self.examples, np.int32)
+            if not self.sequences:
+                return numbers, np.ones(self.examples, np.int32)
+            fitting = self.longest <= (traits.context if traits.reads_whole and traits.context else np.inf)
+            return numbers[fitting], self.longest[fitting]
         if not traits.reads_whole:
             return windows_of(self.columns[traits.windowed], traits.context, traits.overlap)
         lengths = self.longest

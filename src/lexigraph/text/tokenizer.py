@@ -273,14 +273,19 @@ class Tokenizer:
 
     def tokens(self, ids: Sequence[int] | np.ndarray) -> list[str]:
         """The pieces of these ids as a person reads them; in bpe, bytes that are no character alone as \\xe2."""
-        pieces = [self._pieces[i] for i in self._checked(ids)]
+        shown = self._readable
+        return [shown[i] for i in self._checked(ids)]
+
+    @cached_property
+    def _readable(self) -> list[str]:
+        """Every piece as a person reads it: made once, for a long text asks for each of them many times."""
         if not self._of_bytes:
-            return pieces
+            return self._pieces
         return [
             p
             if p in self.special or not _BYTE_OF.keys() >= set(p)
             else bytes(map(_BYTE_OF.__getitem__, p)).decode(errors="backslashreplace")
-            for p in pieces
+            for p in self._pieces
         ]
 
     @property

@@ -9,6 +9,7 @@ A checkpoint appears by one rename, after its files are on the disk; the one bef
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -51,7 +52,8 @@ def _whole_weights(network: nn.Module) -> dict[str, Tensor]:
 
 def latest(folder: Path) -> Path | None:
     """The newest whole checkpoint."""
-    return max(folder.glob("step-*"), default=None)
+    found = (path for path in folder.glob("step-*") if path.name.removeprefix("step-").isdecimal())
+    return max(found, default=None)
 
 
 def save(
@@ -107,8 +109,7 @@ def restore(
 ) -> tuple[Progress, list[Carry | None]]:
     """Put everything back as it was at the checkpoint."""
     processes, files, progress = _state(path / "state.json")
-    for name, written in files.items() if world.first else ():
-        refuse_changed(path / name, written)
+    world.decided(lambda: _refuse_changed_files(path, files))
     if processes != world.size:
         raise LexigraphError(
             f"{path} was written by {processes} processes and can only be resumed by as many, not by {world.size}."
@@ -136,12 +137,26 @@ def restore(
     return progress, carries
 
 
+def verify(path: Path) -> None:
+    """Refuse a checkpoint that is not what was written."""
+    _refuse_changed_files(path, _state(path / "state.json")[1])
+
+
+def _refuse_changed_files(path: Path, files: Mapping[str, tuple[int, int]]) -> None:
+    """Refuse a folder of which a file has not the length and checksum that it was written with."""
+    for name, written in files.items():
+        refuse_changed(path / name, written)
+
+
 def _state(path: Path) -> tuple[int, dict[str, tuple[int, int]], Progress]:
     """How many processes wrote a checkpoint, the checksums of its files (older ones have none), and its progress."""
     try:
         state = table_in(path)
         if (written := state.pop("checksum", None)) and written != _checksum(state):
             raise ValueError("it is not what was written")
+        for name in ("world", "step", "best_step", "worse", "seconds"):
+            if isinstance(state.get(name, 0), bool) or not isinstance(state.get(name, 0), int | float):
+                raise ValueError(f"{name} is no number")
         files = {str(name): (int(length), int(found)) for name, (length, found) in state.pop("files", {}).items()}
         return int(state.pop("world")), files, Progress(**state)
     except (LexigraphError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -5,8 +5,9 @@ Counts and small decisions travel over gloo on the CPU, gradients over NCCL on C
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from lexigraph.errors import LexigraphError
 from lexigraph.nn.devices import choose_device
 from lexigraph.nn.network import Network
 from lexigraph.objectives.terms import Batch, Carry, Terms
@@ -59,6 +61,21 @@ class World:
     def agreed(self, mine: float) -> float:
         """The first process's answer, for all: a decision that each took by itself might differ."""
         return self.summed([float(mine) if self.first else 0.0])[0]
+
+    def decided(self, work: Callable[[], float | None]) -> float:
+        """What the first process does for all, and its answer. If it fails, all end, and none waits for it."""
+        failure, answer = None, 0.0
+        if self.first:
+            try:
+                answer = float(work() or 0.0)
+            except LexigraphError as error:
+                failure, answer = error, math.nan
+        answer = self.agreed(answer)
+        if failure is not None:
+            raise failure
+        if math.isnan(answer):
+            raise LexigraphError("The first process has failed, and says why.")
+        return answer
 
     def barrier(self) -> None:
         self.summed([0.0])

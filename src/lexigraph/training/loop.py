@@ -225,6 +225,8 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
             f"Validations count from step {settled:,} on, which is after the end: the last weights are kept."
         )
     log = Log(run.path, progress.step, tensorboard=settings.tensorboard) if world.first else None
+    if log and log.remark:
+        reporter.say(log.remark)
     validate_every = settings.validate_every or max(1, training.steps // 10)
     checkpoint_every = settings.checkpoint_every or validate_every
     recent = Recent()

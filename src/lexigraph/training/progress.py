@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import resource
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from torch import Tensor
 from lexigraph.errors import LexigraphError
 from lexigraph.outputs import json_text
 from lexigraph.run import replacing
+from lexigraph.stored import line_as_table, shown_lines
 from lexigraph.training.distribution import World
 
 
@@ -114,14 +115,22 @@ class Log:
         self.path, self.folder, self.step = folder / "log.jsonl", folder, step
         self.writer: Any = None
         self.wanted = tensorboard
-        if self.path.exists():  # what a killed run wrote after its last checkpoint will be written again
-            kept = [
-                line
-                for line in self.path.read_text(errors="replace").splitlines(keepends=True)
-                if _within(line, step)
-            ]
-            with replacing(self.path) as temporary:
-                temporary.write_text("".join(kept))
+        self.remark = self._go_on() if self.path.exists() else ""
+
+    def _go_on(self) -> str:
+        """Take out half a line at the end, and what a killed run wrote after its last checkpoint: it will be written
+        again. Whatever else cannot be read stays as it is; a sentence says so."""
+        *lines, half = self.path.read_bytes().split(b"\n")
+        read = [line_as_table(line) for line in lines]
+        kept = [line for line, event in zip(lines, read, strict=True) if event is None or _within(event, self.step)]
+        with replacing(self.path) as temporary:
+            temporary.write_bytes(b"".join(line + b"\n" for line in kept))
+        damaged = [number for number, line in enumerate(kept, 1) if line_as_table(line) is None]
+        if damaged:
+            return (
+                f"! {self.path} is damaged in {shown_lines(damaged)}: what is there stays, and curves leave it out."
+            )
+        return f"! {self.path} ended within a line, which is taken out." if half else ""
 
     def write(self, kind: str, step: int, facts: dict[str, float]) -> None:
         try:
@@ -144,8 +153,6 @@ class Log:
             self.writer.close()
 
 
-def _within(line: str, step: int) -> bool:
-    try:
-        return json.loads(line)["step"] <= step
-    except (ValueError, KeyError, TypeError, RecursionError):  # half a line, or none of ours
-        return False
+def _within(event: Mapping[str, Any], step: int) -> bool:
+    at = event.get("step")
+    return not isinstance(at, int | float) or at <= step

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from lexigraph.stored import lines_in
 
 INK, ACCENT, FAINT = "#1f2933", "#0b7285", "#ced4da"
 STYLE = f"""
@@ -63,9 +64,10 @@ def figures(pictures: Sequence[tuple[str, str]], columns: int) -> str:
 
 def loss_curve(log: Path) -> str:
     """Training and validation loss of a run's log.jsonl over its steps, as SVG."""
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    events = [event for event in lines_in(log)[0] if {"step", "loss"} <= event.keys()]
     curves = {
-        kind: [(line["step"], line["loss"]) for line in lines if line["kind"] == kind] for kind in ("train", "valid")
+        kind: [(event["step"], event["loss"]) for event in events if event.get("kind") == kind]
+        for kind in ("train", "valid")
     }
     return curve(curves, "step", "loss (nats per token)")
 

@@ -9,14 +9,16 @@ import json
 import math
 import shlex
 import struct
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Recipe
 from lexigraph.run import Run
+from lexigraph.stored import lines_in, shown_lines
 
 WIDTH, HEIGHT = 60, 8  # of the curve, in characters
 NOT_COMPARED = ("data.train", "data.valid", "data.test")
@@ -112,15 +114,18 @@ def curve(run: Run) -> dict[str, list[tuple[float, float]]]:
     """The losses of log.jsonl by kind, "train" and "valid": (step or epoch, loss)."""
     points: dict[str, list[tuple[float, float]]] = {}
     file = run.path / "log.jsonl"
-    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
-        try:
-            event = json.loads(line)
-            where, loss = float(event.get("step", event.get("epoch"))), event.get("loss")
-        except (ValueError, TypeError, AttributeError):  # the last line of a run that was killed
-            continue
-        if isinstance(loss, int | float) and math.isfinite(loss):
-            points.setdefault(str(event.get("kind", "train")), []).append((where, float(loss)))
+    events, damaged = lines_in(file) if file.exists() else ([], [])
+    if damaged:
+        warnings.warn(f"{file} is damaged in {shown_lines(damaged)}: the curve leaves that out.", stacklevel=2)
+    for event in events:
+        where, loss = event.get("step", event.get("epoch")), event.get("loss")
+        if _number(where) and _number(loss):
+            points.setdefault(str(event.get("kind", "train")), []).append((float(where), float(loss)))
     return points
+
+
+def _number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def drawn(points: Mapping[str, Sequence[tuple[float, float]]]) -> list[str]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, get_type_hints
+from typing import Any
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import UsageError
 from lexigraph.recipe import Recipe, Source, section_lines, sections
 from lexigraph.registry import WORD_VECTORS
 from lexigraph.sections import Data, Eval, Expected, Tokenizer, Train, same
-from lexigraph.toml import toml
+from lexigraph.toml import toml, types_of
 from lexigraph.words.settings import Settings
 
 ONE_TEXT = "vectors are learned from one text, and `lexigraph words eval` judges them"
@@ -97,8 +97,8 @@ def resolve(origin: Source, tables: dict[str, Any], changes: dict[str, Any]) -> 
 def _refuse_of_networks(dotted: str, where: str) -> None:
     """Refuse a key that networks have and word vectors have not."""
     part, _, key = dotted.partition(".")
-    networks = part in ("model", "objective") or key in get_type_hints(recipes.SECTIONS.get(part, Expected))
-    if networks and part != "expected" and key not in get_type_hints(SECTIONS.get(part, object)):
+    networks = part in ("model", "objective") or key in types_of(recipes.SECTIONS.get(part, Expected))
+    if networks and part != "expected" and key not in types_of(SECTIONS.get(part, object)):
         instead = INSTEAD.get(dotted, "leave it out: their settings are the keys of [words], as words.dim")
         raise UsageError(f"{where}{dotted} means nothing for word vectors; {instead}.")
 
