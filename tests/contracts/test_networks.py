@@ -9,12 +9,12 @@ import torch
 
 from lexigraph import recipe as recipes
 from lexigraph.abilities.textmodel import ABILITIES, TextModel
-from lexigraph.nn.network import Network
+from lexigraph.nn.network import Network, skeleton
 from lexigraph.objectives.terms import Batch, value
 from lexigraph.registry import CONTRACTS, SYSTEMS, WORD_SYSTEMS
 from lexigraph.text.corpus import fields_of
 
-from .tiny import bound_by, examples_of, network_of, newborn, recipe_of, some, with_inputs
+from .tiny import FORMS, bound_by, data_of, examples_of, network_of, newborn, recipe_of, some, with_inputs
 
 CLOSE = 1e-5  # of the largest value
 
@@ -43,6 +43,18 @@ def test_the_registry_knows_the_fields_that_the_network_declares(system):
     recipe = recipes.read(system)
     required = fields_of(SYSTEMS[system].network_class().columns(recipe))
     assert SYSTEMS[system].fields == tuple(field for field, needed in required.items() if needed)
+
+
+@pytest.mark.parametrize("system", [*SYSTEMS, *FORMS])
+def test_a_network_without_memory_has_the_shapes_of_the_real_one(system):
+    real = newborn(system)
+    counted = skeleton(recipe_of(system), data_of(system)[0])
+
+    def shapes(network):
+        return {name: tensor.shape for name, tensor in (*network.named_parameters(), *network.named_buffers())}
+
+    assert shapes(counted) == shapes(real)
+    assert all(parameter.is_meta for parameter in counted.parameters())
 
 
 @bound_by("batch-invariance")

@@ -32,11 +32,11 @@ def test_a_run_killed_at_many_moments_ends_the_same_to_the_last_bit(system, tmp_
     assert "the same to the last bit" in lived(tmp_path, 10, system)
 
 
-@pytest.mark.parametrize("part", [0, 1, 2])
+@pytest.mark.parametrize("part", [0, 1])
 def test_every_other_system_survives_a_kill_to_the_last_bit(part, tmp_path):
     others = [system for system in forms_with("resume") if system not in FOUNDATIONS]
-    said = lived(tmp_path, 1, *others[part::3])
-    assert said.count("the same to the last bit") == len(others[part::3]) > 1
+    said = lived(tmp_path, 1, *others[part::2])
+    assert said.count("the same to the last bit") == len(others[part::2]) > 1
 
 
 @bound_by("save-load")

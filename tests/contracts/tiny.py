@@ -22,7 +22,7 @@ from lexigraph.objectives.terms import Batch
 from lexigraph.registry import SYSTEMS
 from lexigraph.text import corpus
 from lexigraph.text.batches import Rows
-from lexigraph.text.columns import Traits
+from lexigraph.text.columns import MAIN, Traits, tables_of
 from lexigraph.text.learning import learn_vocabularies
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table, tables
@@ -40,6 +40,16 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
             "parts.reader.layers": 1,
             "parts.reader.dropout": 0.0,
             "tokenizer.special": ["<mask>"],
+        },
+    ),
+    "picture-analogies": (
+        "picture",
+        {
+            "objective.analogies": 0.5,
+            "objective.channel": 0.5,
+            "data.analogies.train": "grammar",
+            "data.analogies.sentences": 100,
+            "data.analogies.batch_tokens": 128,
         },
     ),
     "picture-published": (
@@ -79,12 +89,21 @@ def recipe_of(system: str, **changes: Any) -> recipes.Recipe:
 @cache
 def data_of(system: str) -> tuple[Vocabularies, Table]:
     """What the built-in corpus is to a system."""
-    recipe = recipe_of(system)
-    columns = SYSTEMS[recipe.system].network_class().columns(recipe)
-    vocabularies = learn_vocabularies(recipe, recipe.data, columns)
-    folder = Path(tempfile.mkdtemp())
-    write_tables(corpus.examples(recipe.data, columns), columns, vocabularies, folder)
-    return vocabularies, tables(folder, columns)["train"]
+    vocabularies, found = tables_for(system)
+    return vocabularies, found[MAIN]
+
+
+@cache
+def tables_for(system: str) -> tuple[Vocabularies, dict[str, Table]]:
+    """All tables of a system, from the built-in corpus."""
+    recipe, folder, found = recipe_of(system), Path(tempfile.mkdtemp()), {}
+    vocabularies = Vocabularies({})
+    for name, columns in tables_of(SYSTEMS[recipe.system].network_class().columns(recipe)).items():
+        data = recipe.tables[name] if name else recipe.data
+        vocabularies = learn_vocabularies(recipe, data, columns, None, vocabularies)
+        write_tables(corpus.examples(data, columns), columns, vocabularies, folder, table=name)
+        found[name] = tables(folder, columns, name)["train"]
+    return vocabularies, found
 
 
 def newborn(system: str, seed: int = 0, **changes: Any) -> Network:
@@ -103,9 +122,15 @@ def network_of(system: str, seed: int = 0, **changes: Any) -> Network:
     return network.eval()
 
 
+@cache
+def traits_of(system: str) -> Traits:
+    """How a system reads its examples."""
+    return newborn(system).traits
+
+
 def rows_of(system: str, count: int, alike: bool) -> tuple[Rows, Traits]:
     """Short rows of different lengths; or all `alike`, as those of parallel streams are."""
-    table, traits = data_of(system)[1], newborn(system).traits
+    table, traits = data_of(system)[1], traits_of(system)
     starts, lengths = table.cut(traits)
     enough = np.flatnonzero(lengths >= min(SHORTEST, lengths.max()))
     if alike:
@@ -116,9 +141,14 @@ def rows_of(system: str, count: int, alike: bool) -> tuple[Rows, Traits]:
 
 
 def examples_of(system: str, count: int = 8, alike: bool = False) -> Examples:
-    """So many examples, as a network prepares them."""
+    """So many examples of every table, as a network prepares them."""
     rows, traits = rows_of(system, count, alike)
-    return data_of(system)[1].fetch(rows, traits)
+    further = {name: table for name, table in tables_for(system)[1].items() if name != MAIN}
+    found = dict(data_of(system)[1].fetch(rows, traits))
+    for table in further.values():
+        starts, lengths = table.cut(traits)
+        found |= table.fetch(Rows(starts[:count], lengths[:count]), traits)
+    return found
 
 
 def some(examples: Examples, which: list[int]) -> dict[str, Any]:

@@ -1,20 +1,29 @@
 """All checks that need two processes, in one process group: DDP = fully_shard = one process, for every system.
 
-Started twice by test_distribution.py with RANK 0 and 1. Each process computes the step alone first, as the reference.
+    python tests/contracts/two_processes.py FOLDER RECIPE
+
+The step of one process is computed first, as the reference; then there are two forks, with RANK 0 and 1, which
+also train a recipe.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pytest
 import torch
+from torch.distributed import TCPStore
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from lexigraph import cli
 from lexigraph.recipe import Train
 from lexigraph.registry import SYSTEMS
 from lexigraph.text.batches import Rows
@@ -67,22 +76,48 @@ def largest_difference(one: dict[str, torch.Tensor], other: dict[str, torch.Tens
     return max(float((one[name] - other[name]).abs().max() / largest[name]) for name in one)
 
 
-def main(folder: Path) -> None:
+def forked(port: int, rank: int, work: Callable[[], None]) -> int:
+    """A process of two, as torchrun starts them."""
+    child = os.fork()
+    if child == 0:
+        where = {"MASTER_ADDR": "localhost", "MASTER_PORT": port, "WORLD_SIZE": 2, "RANK": rank, "LOCAL_RANK": rank}
+        os.environ |= {name: str(value) for name, value in where.items()} | {"TORCHELASTIC_USE_AGENT_STORE": "True"}
+        try:
+            work()
+            sys.stdout.flush()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    return child
+
+
+def main(folder: Path, recipe: Path) -> None:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # forks cannot share a card
+    systems = [system for system, entry in SYSTEMS.items() if "accumulation" not in entry.exempt]
+    alone = World(torch.device("cpu"))
+    wanted = {system: {rows: weights_after(system, alone, SETTINGS, rows) for rows in WAYS} for system in systems}
+    store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)  # any free port
+    children = [forked(store.port, rank, lambda: compare(wanted, folder, recipe)) for rank in (0, 1)]
+    ended = [os.waitpid(child, 0)[1] for child in children]
+    sys.exit(any(ended))
+
+
+def compare(wanted: dict[str, dict[int, dict[str, torch.Tensor]]], folder: Path, recipe: Path) -> None:
     with join("cpu") as world:
-        alone = World(world.device)
-        for system, entry in SYSTEMS.items():
-            if "accumulation" in entry.exempt:
-                continue
-            for rows, ways in WAYS.items():
-                wanted = weights_after(system, alone, SETTINGS, rows)
-                for kind, accumulate in ways:
+        for system, references in wanted.items():
+            for rows, reference in references.items():
+                for kind, accumulate in WAYS[rows]:
                     settings = dataclasses.replace(SETTINGS, parallel=kind, accumulate=accumulate)
-                    got = weights_after(system, world, settings, rows)
-                    gap = largest_difference(wanted, got)
+                    gap = largest_difference(reference, weights_after(system, world, settings, rows))
                     assert gap < 1e-10, f"{system}, {kind}, accumulate {accumulate}, {rows} rows: {gap}"
             if world.first:
                 print(f"{system}: ddp = fully_shard = one process")
-        check_checkpoints(folder, world)
+        check_checkpoints(folder / "checkpoints", world)
+        sys.argv = ["lexigraph", "train", str(recipe), "--data", "grammar", "--out", str(folder / "run")]
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 0
 
 
 def check_checkpoints(folder: Path, world: World) -> None:
@@ -104,4 +139,4 @@ def check_checkpoints(folder: Path, world: World) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

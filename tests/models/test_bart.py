@@ -155,13 +155,10 @@ def test_the_mask_must_be_a_special_token(tmp_path):
         api.train("bart", "grammar", tmp_path / "run", tiny=True, quiet=True, set={"tokenizer.special": []})
 
 
-def test_a_model_of_plain_text_becomes_a_translator(tmp_path):
-    api.train("bart", "grammar", tmp_path / "plain", tiny=True, quiet=True)
-    changes = {"objective.noise": "none", "data.sentences": 200}
-    model = api.train(
-        "bart", "grammar", tmp_path / "pairs", start=tmp_path / "plain", tiny=True, quiet=True, set=changes
-    )
-    before = api.load(tmp_path / "plain")
+def test_a_model_of_plain_text_becomes_a_translator(tiny_runs, tmp_path):
+    plain, changes = tiny_runs("bart"), {"objective.noise": "none", "data.sentences": 200}
+    model = api.train("bart", "grammar", tmp_path / "pairs", start=plain, tiny=True, quiet=True, set=changes)
+    before = api.load(plain)
     assert model.tokenizer.fingerprint == before.tokenizer.fingerprint
     assert len(model.translate(["She sang ."])) == 1
 

@@ -214,3 +214,19 @@ def test_settings_that_cannot_be_are_refused(changes, sentence):
 def test_a_sentence_longer_than_the_context_is_refused():
     with pytest.raises(LexigraphError, match="13 tokens are more than the model's context of 12"):
         network()(torch.zeros(1, 13, dtype=torch.long))
+
+
+def test_the_decoder_shows_where_in_the_picture_it_looks():
+    net = network()
+    z, tokens = torch.randn(3, 32), torch.full((6,), 7)
+    with torch.inference_mode():
+        first = net.start({"z": z, "attention": torch.ones(1)}, width=2)
+        second, plain = net.step(first.state, tokens, attention=True), net.step(net.start({"z": z}, 2).state, tokens)
+        assert first.attention.shape == second.attention.shape == (6, 16)
+        assert torch.allclose(second.attention.sum(1), torch.ones(6))
+        assert plain.attention is None
+        assert torch.allclose(second.logits, plain.logits, atol=1e-5)
+        for layer in net.decoder:  # keys that are all alike attract alike
+            layer.memory.key_value.weight.zero_()
+        even = net.start({"z": z, "attention": torch.ones(1)}).attention
+    assert torch.allclose(even, torch.full((3, 16), 1 / 16))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -130,11 +132,9 @@ def test_a_long_search_outgrows_its_first_room():
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tiny_runs: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A translator of statements into questions, at its tiny size."""
-    out = tmp_path_factory.mktemp("transformer") / "run"
-    api.train("transformer", "grammar", out, tiny=True, quiet=True)
-    return out
+    return Path(shutil.copytree(tiny_runs("transformer"), tmp_path_factory.mktemp("transformer") / "run"))
 
 
 def test_scores_agree_with_what_the_model_says_and_writes(run, tmp_path):

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -39,24 +39,29 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
-from lexigraph.nn.autoencoder import Autoencoder, seed_tensors, sentence_traits
+from lexigraph.nn.autoencoder import Autoencoder, Output, seed_tensors, sentence_traits
 from lexigraph.nn.cache import CachedState, KeyValueCache
+from lexigraph.nn.channel import Channel
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.gram import GramPooling
 from lexigraph.nn.linear import OutputTable, linear
 from lexigraph.nn.network import Examples, Seeds, sequences
-from lexigraph.nn.picture import COMPILED, Draw, Form, PictureEncoder
+from lexigraph.nn.picture import COMPILED, Draw, Form, PictureEncoder, Straight
 from lexigraph.nn.pooling import AttentionPooling, SlotPooling
-from lexigraph.nn.positions import rotary, rotations, sinusoidal
+from lexigraph.nn.positions import between, rotary, rotations, sinusoidal
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
-from lexigraph.objectives import rng
-from lexigraph.objectives.next_token import IGNORE, next_token_terms, shifted
+from lexigraph.objectives import analogies, rng
+from lexigraph.objectives.next_token import IGNORE, shifted
 from lexigraph.objectives.posterior import sampled
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.sections import key, ranged
+from lexigraph.text.columns import Columns
 from lexigraph.text.vocabularies import Vocabularies
+
+if TYPE_CHECKING:
+    from lexigraph.recipe import Recipe
 
 SIDES = (16, 32, 64, 128)
 NOISE_LEVELS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # the decoder has a vector for each of these, and blends between them
@@ -109,6 +114,8 @@ class Objective:
         1000, 0, about="variational: steps until the KL term has its full weight, and validations begin to count"
     )
     kl_weight: float = ranged(1.0, 0, about="variational: weight of the KL term in the end")
+    analogies: float = ranged(0.0, 0, about="weight of the sums of sentences in a table [data.analogies]; 0: none")
+    channel: float = ranged(0.0, 0, 1, about="share of the pictures that are damaged before they are read: JPEG …")
 
 
 class PictureAutoencoder(Autoencoder):
@@ -129,6 +136,7 @@ class PictureAutoencoder(Autoencoder):
         self.traits = sentence_traits(
             config.context,
             objective,
+            terms=(analogies.TABLE,) if objective.analogies else (),
             compile_regions=(Layer, Output, *COMPILED[config.form]),  # each kind once
         )
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
@@ -148,6 +156,7 @@ class PictureAutoencoder(Autoencoder):
             self.picture_encoder: nn.Module = PictureEncoder(config.form, dim, config.side)
         else:
             self.picture_encoder = Straight(self.latent, dim)
+        self.channel = Channel(config.side, objective.channel) if objective.channel and self.draws else None
         if objective.noise_level:
             self.noise_embedding = nn.Parameter(0.02 * torch.randn(len(NOISE_LEVELS), dim))
             self.register_buffer("levels", torch.tensor(NOISE_LEVELS), persistent=False)
@@ -156,6 +165,10 @@ class PictureAutoencoder(Autoencoder):
         self.unembedding = None if config.tied else OutputTable(dim, len(tokens))
         self.output = Output(objective.label_smoothing, tokens.pad)
         self.apply(self._initialise)
+
+    @classmethod
+    def columns(cls, recipe: Recipe) -> Columns:
+        return {**super().columns(recipe), **(analogies.COLUMNS if recipe.objective.analogies else {})}
 
     def _initialise(self, module: nn.Module) -> None:
         if isinstance(module, nn.Embedding):
@@ -221,8 +234,13 @@ class PictureAutoencoder(Autoencoder):
             raise LexigraphError("This model has a linear head: it draws no pictures.")
         return self.painter(self._normal(z))
 
-    def _memory(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 16 d"]:
-        return self.picture_encoder(self.draw(z) if self.draws else self._normal(z))
+    def _memory(
+        self, z: Float[Tensor, "B latent"], seeds: Int[Tensor, " B"] | None = None
+    ) -> Float[Tensor, "B 16 d"]:
+        seen = self.draw(z) if self.draws else self._normal(z)
+        if self.channel is not None and seeds is not None:
+            seen = self.channel(seen, seeds)
+        return self.picture_encoder(seen)
 
     def _embed(self, ids: Int[Tensor, "B T"], time: int = 0) -> tuple[Float[Tensor, "B T d"], Tensor | None]:
         """Embeddings with their positions added, or the angles to turn queries and keys by."""
@@ -270,22 +288,29 @@ class PictureAutoencoder(Autoencoder):
             return self.embedding.weight.new_zeros(rows, self.config.dim)
         if noise is None:
             return self.noise_embedding[:1].expand(rows, -1)
-        noise = noise.to(self.levels.dtype).clamp(0, NOISE_LEVELS[-1])[:, None]
-        gaps = self.levels.diff()
-        up = (noise - self.levels[:-1]) / gaps  # 0 at the lower end of each gap, 1 at its upper end
-        rising, falling = F.pad(up, (1, 0), value=1.0), F.pad(1 - up, (0, 1), value=1.0)
-        weights = torch.minimum(rising, falling).clamp(0, 1)  # each level's, 1 there and 0 at its neighbours
-        return (
-            weights.to(self.noise_embedding.dtype) @ self.noise_embedding
-        )  # a product: the gradient of a lookup is far slower
+        weights = between(noise.to(self.levels.dtype), self.levels).to(self.noise_embedding.dtype)
+        return weights @ self.noise_embedding  # a product: the gradient of a lookup is far slower
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from token sequences, boundaries included. `seeds` and `step`, in training, allow noise."""
-        batch = shifted(sequences(examples["text"]), self.pad)
-        counts = batch.counts | ({"kl": batch.counts["loss"]} if self.objective.variational else {})  # nats per token
-        return Batch(batch.tensors | seed_tensors(seeds, step), counts)
+        tensors, counts = seed_tensors(seeds, step), {}
+        if "text" in examples:
+            batch = shifted(sequences(examples["text"]), self.pad)
+            tensors, counts = batch.tensors | tensors, dict(batch.counts)
+            counts |= {"kl": counts["loss"]} if self.objective.variational else {}  # nats per token
+        if analogies.RESULT in examples:
+            texts = {name: shifted(sequences(examples[name]), self.pad) for name in analogies.COLUMNS}
+            tensors |= {name: text["targets"] for name, text in texts.items()}
+            tensors |= {"result_inputs": texts[analogies.RESULT]["inputs"]}
+            counts[analogies.TABLE] = texts[analogies.RESULT].counts["loss"]
+        return Batch(tensors, counts)
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        terms = self._copies(batch) if "targets" in batch.tensors else {}
+        return terms | (self._analogies(batch) if analogies.RESULT in batch.tensors else {}), None
+
+    def _copies(self, batch: Batch) -> Terms:
+        """Every sentence from its own vector."""
         objective, targets = self.objective, batch["targets"]
         seeds = batch.tensors.get("seeds")
         seen = targets != IGNORE
@@ -296,23 +321,37 @@ class PictureAutoencoder(Autoencoder):
         if seeds is not None and objective.drop:
             looked = seen & (rng.uniform(seeds, source.shape[1], DROP) >= objective.drop)
             looked = looked | (looked.sum(1, keepdim=True) == 0) & seen  # at least something
-        read, noise, terms = self._read(source, looked, seeds), None, {}
+        read, terms = self._read(source, looked, seeds), {}
         z = self._normal(read[:, 0])
         if objective.variational:
             epsilon = None if seeds is None else rng.gaussian(seeds, self.latent, POSTERIOR)
             z, kl = sampled(read[:, 0], read[:, 1], epsilon, batch.tensors.get("step"), objective)
             terms["kl"] = Term(kl, batch.counts["kl"])
+        return self._written(z, batch, seeds) | terms
+
+    def _analogies(self, batch: Batch) -> Terms:
+        """The results of sums, which are made before the sphere."""
+        seeds = batch.tensors.get("seeds_analogies")
+        texts = {name: batch[name] for name in analogies.TERMS}
+        z = analogies.sums(texts, lambda *rows: self._read(*rows)[:, 0], seeds)
+        facts, count = {"inputs": batch["result_inputs"], "targets": batch["result"]}, batch.counts[analogies.TABLE]
+        found = self._written(self._normal(z), Batch(facts, {"loss": count}), seeds)["loss"]
+        return {analogies.TABLE: Term(found.total, count, weight=self.objective.analogies)}
+
+    def _written(self, z: Float[Tensor, "B latent"], batch: Batch, seeds: Int[Tensor, " B"] | None) -> Terms:
+        """The loss of writing a batch's targets from vectors, some of them noisy, through their pictures."""
+        objective, noise = self.objective, None
         if seeds is not None and objective.noise_level:
             draws = rng.uniform(seeds, 2, LEVEL)
             noise = torch.where(draws[:, 1] >= objective.clean_fraction, objective.noise_level * draws[:, 0] ** 2, 0)
             z = z + noise[:, None] * rng.gaussian(seeds, self.latent, NOISE)
-        hidden = self._write(self._memory(z), batch["inputs"], noise)
-        return self.output(hidden, *self.output_table, batch) | terms, None
+        return self.output(self._write(self._memory(z, seeds), batch["inputs"], noise), *self.output_table, batch)
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
     def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
-        """Begin sentences from vectors (`z`) or pictures (`picture`); `noise`, one for each, is how sure they are."""
+        """Begin sentences from vectors (`z`) or pictures (`picture`); `noise`, one for each, is how sure they are.
+        With `attention`, whatever it holds, the first step has it, too."""
         memory = (
             self.picture_encoder(beginning["picture"]) if "picture" in beginning else self._memory(beginning["z"])
         )
@@ -322,70 +361,40 @@ class PictureAutoencoder(Autoencoder):
         cache = KeyValueCache.start(rows, config.layers, config.heads, head, self.context, memory)
         level = self._level(beginning.get("noise"), len(memory)).repeat_interleave(width, 0)
         state = CachedState({"noise": level}, {"memory": torch.stack(pairs, 1)}, width, cache=cache)
-        return self.step(state, torch.full((rows,), self.end, device=memory.device))
+        first = torch.full((rows,), self.end, device=memory.device)
+        return self.step(state, first, attention="attention" in beginning)
 
     def step(self, state: CachedState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
-        """One token more in every row."""
+        """One token more in every row. `attention`: where it looked, on the 16 patches of the picture, row by row;
+        the mean over the heads of the upper half of the layers."""
         cache, memory, time = state.cache, state.source["memory"], state.time
         x, rotation = self._embed(tokens[:, None], time)
         x = x + state.rows["noise"][:, None]
+        looked: list[Tensor] = []
         for number, layer in enumerate(self.decoder):
-            seen = memory[:, number]
-            x = layer(x, rotation, memory=(seen[:, 0], seen[:, 1]), cache=cache.of(number), time=time)
+            wanted = looked if attention and number >= len(self.decoder) // 2 else None
+            known, own = memory[:, number].unbind(1), cache.of(number)
+            x = layer(x, rotation, memory=known, cache=own, time=time, memory_weights=wanted)
+        where = torch.stack(looked).mean((0, 2)).flatten(0, 1) if attention else None  # (n, rows of each, 16)
         logits = linear(self.norm_decoder(x[:, 0]), *self.output_table)
-        return Step(logits, replace(state, time=time + 1))
-
-
-class Straight(nn.Module):
-    """16 vectors from z by one matrix, without a picture between: the ablation."""
-
-    def __init__(self, latent: int, dim: int) -> None:
-        super().__init__()
-        self.out, self.norm = nn.Linear(latent, 16 * dim), nn.LayerNorm(dim)
-
-    def forward(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 16 d"]:
-        return self.norm(self.out(z).unflatten(1, (16, -1)))
-
-
-class Output(nn.Module):
-    """The loss over the vocabulary: a module, so that it can be compiled by itself."""
-
-    def __init__(self, smoothing: float | int, pad: int) -> None:
-        super().__init__()
-        self.smoothing, self.pad = smoothing, pad
-
-    def forward(
-        self,
-        hidden: Float[Tensor, "B T d"],
-        table: Float[Tensor, "V d"],
-        bias: Float[Tensor, " V"] | None,
-        batch: Batch,
-    ) -> Terms:
-        return next_token_terms(hidden, table, batch, bias=bias, smoothing=self.smoothing, pad=self.pad)
+        return Step(logits, replace(state, time=time + 1), where)
 
 
 def _check(config: Config, objective: Objective) -> None:
     head, odd = divmod(config.dim, config.heads)
     if odd or (config.positions == "rotary" and head % 2):
-        raise LexigraphError(
-            f"model.dim = {config.dim} must be a multiple of model.heads = {config.heads}, and with rotary positions "
-            "of twice as many."
-        )
+        twice = ", and with rotary positions of twice as many."
+        raise LexigraphError(f"model.dim = {config.dim} must be a multiple of model.heads = {config.heads}{twice}")
     if config.side not in SIDES:
         raise LexigraphError(f"model.side = {config.side} must be one of {', '.join(map(str, SIDES))}.")
-    halved = config.form != "basis"  # channels, with each doubling of the side
-    least = max(16, config.side // 4) if halved else 16
+    least = 16 if config.form == "basis" else max(16, config.side // 4)  # channels are halved as sides double
     if config.dim % least:
-        raise LexigraphError(
-            f"model.dim = {config.dim} must be a multiple of {least} for pictures of side {config.side}."
-        )
+        raise LexigraphError(f"model.dim = {config.dim} must be a multiple of {least} for side {config.side}.")
     if config.k not in (1, 2, 4, 8):
         raise LexigraphError(f"model.k = {config.k} must be 1 (a vector), 2, 4 or 8 (a map).")
     if objective.position_jitter and (config.positions != "rotary" or not 0 < objective.position_jitter < 1):
         raise LexigraphError("objective.position_jitter must be less than 1, and needs rotary positions.")
     if objective.noise_level and not config.sphere:
-        raise LexigraphError(
-            "objective.noise_level is in deviations of z on the sphere: it needs model.sphere = true."
-        )
+        raise LexigraphError("objective.noise_level, deviations of z on the sphere, needs model.sphere = true.")
     if objective.variational and objective.noise_level:
         raise LexigraphError("objective.variational brings its own noise: set objective.noise_level to 0.")

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.network import Beginning, Decoder, Outputs, Seeds, unpadded
-from lexigraph.objectives.next_token import IGNORE
-from lexigraph.objectives.terms import Batch, Carry
-from lexigraph.text.columns import MAIN, Column, Columns, Traits
+from lexigraph.objectives.next_token import IGNORE, next_token_terms
+from lexigraph.objectives.terms import Batch, Carry, Terms
+from lexigraph.text.columns import Column, Columns, Traits
 
 if TYPE_CHECKING:
     from lexigraph.recipe import Recipe
@@ -89,6 +89,23 @@ class Autoencoder(Decoder):
         return Beginning({"z": z}, [1] * len(given))
 
 
+class Output(nn.Module):
+    """The loss over the vocabulary: a module, so that it can be compiled by itself."""
+
+    def __init__(self, smoothing: float | int, pad: int) -> None:
+        super().__init__()
+        self.smoothing, self.pad = smoothing, pad
+
+    def forward(
+        self,
+        hidden: Float[Tensor, "B T d"],
+        table: Float[Tensor, "V d"],
+        bias: Float[Tensor, " V"] | None,
+        batch: Batch,
+    ) -> Terms:
+        return next_token_terms(hidden, table, batch, bias=bias, smoothing=self.smoothing, pad=self.pad)
+
+
 def sentence_traits(
     context: int, objective: Settings, *, terms: tuple[str, ...] = (), compile_regions: tuple[type, ...] = ()
 ) -> Traits:
@@ -105,6 +122,8 @@ def sentence_traits(
 
 
 def seed_tensors(seeds: Seeds | None, step: int | None) -> dict[str, Tensor]:
-    """What noise in training depends on, as tensors, so that a recorded pass may be replayed with others."""
-    given = {"seeds": None if seeds is None else seeds[MAIN], "step": step}
-    return {name: torch.as_tensor(value) for name, value in given.items() if value is not None}
+    """What noise in training depends on, as tensors, so that a recorded pass may be replayed with others: `seeds` of
+    the main table's rows, `seeds_NAME` of those of a further one."""
+    named = {f"seeds_{table}" if table else "seeds": values for table, values in (seeds or {}).items()}
+    given = named | ({} if step is None else {"step": step})
+    return {name: torch.as_tensor(value) for name, value in given.items()}

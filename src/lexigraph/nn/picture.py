@@ -161,6 +161,17 @@ class PictureEncoder(nn.Module):
         return self.norm(self.stages(placed_last(picture)).flatten(2).transpose(1, 2)) + self.positions
 
 
+class Straight(nn.Module):
+    """16 vectors from z by one matrix, without a picture between: the ablation."""
+
+    def __init__(self, latent: int, dim: int) -> None:
+        super().__init__()
+        self.out, self.norm = nn.Linear(latent, 16 * dim), nn.LayerNorm(dim)
+
+    def forward(self, z: Float[Tensor, "B latent"]) -> Float[Tensor, "B 16 d"]:
+        return self.norm(self.out(z).unflatten(1, (16, -1)))
+
+
 def placed_last(x: Map) -> Map:
     """The same map with its channels last in memory, as the fast convolutions of a GPU want it."""
     return x.contiguous(memory_format=torch.channels_last) if x.is_cuda else x
