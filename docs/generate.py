@@ -36,7 +36,7 @@ SECTIONS = {
 PLUMBING = {  # what is public for the rest of the package, not for its users
     *("finish", "score_lines", "rows", "reading_tokenizer", "space", "default_noise", "table", "mixture", "longer"),
     *("continuations", "search", "translations", "hypotheses", "encode_flat", "analogies", "imported", "with_roles"),
-    *("content", "head", "totals"),
+    *("content", "head", "totals", "decoded", "scored"),
 }
 
 

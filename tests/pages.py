@@ -62,6 +62,9 @@ def files() -> dict[str, str]:
         "letters/may.txt": "We left the old harbour .\nNobody went outside .\n",
         "diary.txt": "The harbour was old and quiet .\nIt rained .\n",
         "blends.tsv": "I love you.\tShe hated the old man.\n",
+        "sums.tsv": "family\texpression\tintended\n"
+        "pronoun\tShe is tired. - He is tired. + He is here.\tShe is here.\n"
+        "tense\tHe was here. - He is here. + She is happy.\tShe was happy.\n",
         "my.txt": "\n".join([*constructions.sentences(400), *OWN_WORDS]) + "\n",
         "other.txt": "\n".join(constructions.sentences(50, seed=1)) + "\n",
         "pairs.tsv": "".join(f"{source}\t{target}\n" for source, target in edits.edit_pairs("ask-auxiliary", 200)),

@@ -61,6 +61,11 @@ def test_every_verb_that_takes_texts_takes_them_from_a_file_too(name):
     assert "--file" in options(COMMANDS[name])
 
 
+@pytest.mark.parametrize("name", ["decode", "read", "blend", "solve", "sample", "replay"])
+def test_every_verb_that_decodes_vectors_can_search_and_allow_for_noise(name):
+    assert {"--beam", "--alpha", "--noise"} <= options(COMMANDS[name])
+
+
 @pytest.mark.parametrize("name", ["nearest", "similarity", "analogy", "outlier", "senses", "align"])
 def test_so_do_those_of_words(name):
     assert {"--file", "--json"} <= options(COMMANDS["words"].commands[name])
@@ -105,3 +110,40 @@ def test_several_texts_for_a_prompt_stand_apart(tiny_run, monkeypatch, capsys):
         printed(monkeypatch, capsys, "generate", tiny_run, "The", "-n", "2", "--max-new", "4", "--json")
     )
     assert [item["prompt"] for item in found] == ["The", "The"]
+
+
+def test_a_sum_that_begins_with_a_minus_is_no_option(tiny_runs, monkeypatch, capsys):
+    run = tiny_runs("picture")
+    found = json.loads(printed(monkeypatch, capsys, "solve", run, "- 0.5 He ran . + She sings .", "--json"))
+    assert found[0]["terms"] == [{"factor": -0.5, "text": "He ran ."}, {"factor": 1.0, "text": "She sings ."}]
+
+
+def test_answers_say_how_far_they_are_to_be_trusted(monkeypatch, capsys):
+    sums = ["She is tired. - He is tired. + He is here.", "Do not sit. - Sit. + Close the two old windows, please."]
+    sure, doubtful = json.loads(printed(monkeypatch, capsys, "solve", "books", *sums, "--json"))
+    assert (sure["text"], sure["doubtful"]) == ("She is here.", False)
+    assert sure["round_trip"] > 0.99
+    assert sure["likelihood"] == pytest.approx(sure["log_probability"] / 5, abs=0.1)
+    assert doubtful["doubtful"]
+    monkeypatch.setattr(sys, "argv", ["lexigraph", "solve", "books", *sums])
+    with pytest.raises(SystemExit):
+        cli.main()
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [sure["text"], doubtful["text"]]  # for the next program of a pipe
+    assert err.splitlines() == [f"! doubtful (round trip {doubtful['round_trip']:.2f}): {doubtful['text']}"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lines = printed(monkeypatch, capsys, "solve", "books", *sums).splitlines()
+    assert [line.split()[0] for line in lines] == [f"{each['round_trip']:.2f}" for each in (sure, doubtful)]
+    assert ["doubtful" in line for line in lines] == [False, True]
+
+
+def test_a_picture_is_read_with_where_the_decoder_looked(tmp_path, monkeypatch, capsys):
+    printed(monkeypatch, capsys, "pictures", "books", "She laughed.", "--out", tmp_path / "drawn")
+    file = tmp_path / "drawn/0000.png"
+    (item,) = json.loads(printed(monkeypatch, capsys, "read", "books", file, "--alignment", "--json"))
+    assert (item["file"], item["text"], item["doubtful"]) == (str(file), "She laughed.", False)
+    assert [piece for piece, _, _ in item["alignment"]] == ["She", "laughed", ".", "<eos>"]
+    assert all(1 / 16 <= share <= 1 and place.startswith("row ") for _, place, share in item["alignment"])
+    lines = printed(monkeypatch, capsys, "read", "books", file, "--alignment").splitlines()
+    assert lines[0] == "She laughed."
+    assert len(lines) == 5

@@ -154,6 +154,16 @@ def test_using_a_model_loads_no_training_code():
     assert "lexigraph.abilities.textmodel" in rooms
 
 
+def test_using_a_model_does_not_wait_for_torchs_compiler(tiny_runs):
+    runs = [str(tiny_runs(name)) for name in ("gpt", "picture")]
+    code = (
+        f"import sys, lexigraph; a, b = map(lexigraph.load, {runs}); a.score('She sings .'); b.encode('She sings .')"
+    )
+    code += "; print('loaded', *({'torch._dynamo'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["loaded"]
+
+
 def test_the_public_names_are_there_and_no_others():
     for name in lexigraph.__all__:
         assert getattr(lexigraph, name) is not None

@@ -90,6 +90,54 @@ def test_arithmetic_warns_of_sentences_that_do_not_come_back(model):
         model.solve("Zebras quarrel quietly - He ran . + He ran .")
 
 
+def test_parentheses_are_multiplied_out(model):
+    (sum,) = model.sums(["0.5 (They ran . - He ran .) + He sings ."])
+    they, he, sings = model.encode(["They ran .", "He ran .", "He sings ."], unnormalised=True)
+    assert np.allclose(sum, 0.5 * they - 0.5 * he + sings, rtol=0, atol=1e-4 * np.abs(sings).max())
+    assert np.array_equal(model.sums(['2 "He ran ."']), 2 * model.sums(["He ran ."]))
+
+
+def test_a_copy_is_sure_of_itself_and_a_vector_of_nothing_is_not(model):
+    for found, text in zip(model.decode(model.encode(SENTENCES), confidence=True), SENTENCES, strict=True):
+        assert found.text == text
+        assert found.confidence.round_trip == pytest.approx(1, abs=1e-5)
+        assert found.confidence.likelihood == pytest.approx(model.score(text) / found.tokens, abs=1e-4)
+    nowhere = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
+    assert all(found.confidence.doubtful for found in model.decode(nowhere, confidence=True))
+    [several] = model.decode(nowhere[:1], beam=3, n_best=3)
+    assert len({one.confidence.round_trip for one in several}) == len({one.text for one in several})
+    assert model.solve("They ran . - He ran . + He ran .")[0].confidence.round_trip == pytest.approx(1, abs=1e-4)
+    assert [one.confidence.round_trip for one in model.blend("He ran .", "They sing .", steps=2)] == pytest.approx(
+        [1, 1], abs=1e-5
+    )
+
+
+def test_a_picture_tells_how_sure_its_sentence_is_and_where_the_decoder_looked(model):
+    pictures = model.pictures(SENTENCES)
+    for beam in (1, 3):
+        found = model.read(pictures, beam=beam, confidence=True, attention=True)
+        assert [one.text for one in found] == SENTENCES
+        for one in found:
+            assert one.confidence.round_trip == pytest.approx(1, abs=1e-3)
+            assert one.attention.shape == (len(one.pieces), 4, 4)
+            assert one.attention.sum((1, 2)) == pytest.approx(np.ones(len(one.pieces)), abs=1e-5)
+            assert "".join(one.pieces).replace("Ġ", " ").removesuffix("<eos>").strip() == one.text
+    plain = model.read(pictures, confidence=True)
+    assert all(one.attention is None for one in plain)
+    covered = np.full_like(pictures, 128)
+    assert model.read(covered[0], confidence=True).confidence.doubtful
+    with pytest.raises(UsageError, match="confidence=True"):
+        model.read(pictures, attention=True)
+
+
+def test_a_table_in_lower_case_is_replayed_in_the_spelling_of_the_model(model, tmp_path):
+    (tmp_path / "sums.tsv").write_text("expression\tintended\nthey ran . - he ran . + he ran .\tthey ran .\n")
+    found = lexigraph.replay(model, tmp_path / "sums.tsv")
+    assert found.spelling == "spaced"
+    assert str(found.answers[0].found) == "They ran ."
+    assert found.met
+
+
 def test_samples_repeat_with_their_seed(model):
     first = [str(one) for one in model.sample(5, seed=1)]
     assert first == [str(one) for one in model.sample(5, seed=1)]
@@ -158,6 +206,19 @@ def test_a_sum_that_cancels_to_nothing_is_refused(model):
     for expression in ("He ran . - He ran .", "2 He ran . - He ran . - He ran ."):
         with pytest.raises(LexigraphError, match="cancels to nothing"):
             model.solve(expression)
+
+
+def test_of_several_sums_the_one_is_named_that_cannot_be_made(model):
+    long = "dog " * 60
+    for expression, words in {
+        "He ran . - (They ran .": "parenthesis at character 12 is never closed",
+        f"He ran . - {long}": "sentence at character 12 has .* at most 41",
+        "He ran . - He ran .": "cancels to nothing",
+    }.items():
+        with pytest.raises(LexigraphError, match=f"^(?!Text).*{words}"):
+            model.solve(expression)
+        with pytest.raises(LexigraphError, match=f"(?s)Text 2 of 3 cannot be added up.*{words}"):
+            model.solve(["He ran .", expression, "They ran ."])
 
 
 @pytest.mark.parametrize(

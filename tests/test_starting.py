@@ -77,15 +77,13 @@ def test_words_are_found_again_in_a_reader_whose_context_is_too_short_for_them()
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bert") / "run"
-    api.train("bert", "grammar", folder, tiny=True, quiet=True)
-    return folder
+def bert(tiny_runs):
+    return tiny_runs("bert")
 
 
 @pytest.fixture(scope="module")
-def tagger(bert):
-    folder = bert.parent / "tagger"
+def tagger(bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tagger") / "run"
     return api.train("tagger", "grammar", folder, start=bert, tiny=True, quiet=True, set={"train.lr": 1e-12})
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lexigraph.comparison import compare
     from lexigraph.entry import load, train
     from lexigraph.errors import LexigraphError
+    from lexigraph.evaluation.latent.replay import replay
     from lexigraph.searching import search
     from lexigraph.text.check import check
     from lexigraph.text.tokenizer import Tokenizer
@@ -32,6 +33,7 @@ _HOMES = {
     "load": "lexigraph.entry",
     "evaluate": "lexigraph.api",
     "compare": "lexigraph.comparison",
+    "replay": "lexigraph.evaluation.latent.replay",
     "check": "lexigraph.text.check",
     "search": "lexigraph.searching",
     "Tokenizer": "lexigraph.text.tokenizer",
@@ -41,7 +43,7 @@ _HOMES = {
     "LexigraphError": "lexigraph.errors",
 }
 __all__ = ["LexigraphError", "NgramModel", "TextModel", "Tokenizer", "WordVectors", "__version__", "check",
-           "compare", "evaluate", "load", "search", "train"]  # fmt: skip
+           "compare", "evaluate", "load", "replay", "search", "train"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

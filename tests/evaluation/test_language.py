@@ -186,8 +186,8 @@ def test_the_ngram_baseline_is_that_of_the_ngram_model_on_the_same_tokens():
     assert found["bits_per_byte"] == pytest.approx(3 * found["nll"] / math.log(2) / 4)
 
 
-def test_a_language_model_is_printed_beside_ngrams(tmp_path, text):
-    lexigraph.api.train("lstm-lm", "grammar", tmp_path / "run", tiny=True, quiet=True)
+def test_a_language_model_is_printed_beside_ngrams(tiny_runs, tmp_path, text):
+    shutil.copytree(tiny_runs("lstm-lm"), tmp_path / "run")
     scores = json.loads((tmp_path / "run" / "results.json").read_text())["scores"]["valid"]
     assert scores["ngram_baseline"]["bits_per_byte"] < scores["unigram_baseline"]["bits_per_byte"]
     assert "5-grams" in headline(scores)

@@ -134,7 +134,7 @@ class LanguageModel(TextModel):
     def token_scores(self, texts: Sequence[str], *, ended: bool = True) -> list[np.ndarray]:
         """Natural-log probability of every token of each text."""
         begin, eos = self.tokenizer.begin, self.tokenizer.eos
-        sequences = [np.array([begin, *self._encode(text)] + [eos] * ended) for text in texts]
+        sequences = [np.array([begin, *row.tolist()] + [eos] * ended) for row in self.rows(texts)[0]]
         return token_log_probabilities(self.network, sequences, self.device)
 
     @one_or_many

@@ -5,16 +5,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import numpy as np
 from jaxtyping import UInt8
 
-from lexigraph.abilities.asking import many, whole
+from lexigraph.abilities.asking import many, number, whole
+from lexigraph.abilities.decoded import Decoded, with_confidence
 from lexigraph.abilities.spaces import SentenceSpace
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.latent.pictures import as_png, free_png, load_any_picture, load_picture
 from lexigraph.run import adding
+
+
+class Reading(TypedDict, total=False):
+    """How pictures are read; `read` says what is usual."""
+
+    beam: int
+    noise: float | np.ndarray
+    alpha: float
+    any: bool
 
 
 def free_pictures(folder: Path, count: int, force: bool = False) -> list[Path]:
@@ -37,31 +47,58 @@ class PictureSpace(SentenceSpace):
 
     @overload
     def read(  # type: ignore[overload-overlap]
-        self, pictures: str | Path, *, beam: int = 1, noise: float | np.ndarray = 0.0, any: bool = False
+        self, pictures: str | Path, *, confidence: Literal[False] = False, **how: Unpack[Reading]
     ) -> str: ...
     @overload
     def read(
         self,
         pictures: UInt8[np.ndarray, "n side side 3"] | Sequence[str | Path],
         *,
-        beam: int = 1,
-        noise: float | np.ndarray = 0.0,
-        any: bool = False,
+        confidence: Literal[False] = False,
+        **how: Unpack[Reading],
     ) -> list[str]: ...
+    @overload
+    def read(
+        self, pictures: object, *, confidence: Literal[True], attention: bool = False, **how: Unpack[Reading]
+    ) -> Decoded | list[Decoded]: ...
     def read(
         self,
         pictures: object,
         *,
         beam: int = 1,
         noise: float | np.ndarray = 0.0,
+        alpha: float = 0.7,
         any: bool = False,
-    ) -> str | list[str]:
+        confidence: bool = False,
+        attention: bool = False,
+    ) -> str | list[str] | Decoded | list[Decoded]:
         """The sentence in each picture: an array, or PNG files that this model drew (`save_pictures`).
 
         any: take any picture file: one that was saved again, as JPEG, in another size; it warns what that costs.
+        confidence: each sentence as `Decoded`, with its scores and how far it is to be trusted, not as a string.
+        attention: then also where the decoder looked in the picture while it wrote each piece.
         """
         self._require_pictures()
         whole(beam=beam)
+        number(alpha=alpha)
+        if attention and not confidence:
+            raise UsageError("Where the decoder looked is told with confidence=True only.")
+        pixels, one = self._pixels(pictures, any)
+        found = self.space.read(pixels, beam=beam, noise=noise, alpha=alpha, attention=attention)
+        if not confidence:
+            texts = [row[0].text for row in self.scored(found)]
+            return texts[0] if one else texts
+
+        def again(texts: list[str]) -> np.ndarray:
+            drawn = self.space.draw(self.space.encode(self.rows(texts)[0]))
+            return drawn.reshape(len(texts), -1)
+
+        flat = pixels.reshape(len(pixels), 3 * self.network.side**2).astype(np.float32)
+        told = [row[0] for row in with_confidence(self, found, flat, noise, again, pictures=True)]
+        return told[0] if one else told
+
+    def _pixels(self, pictures: object, any: bool) -> tuple[UInt8[np.ndarray, "n side side 3"], bool]:
+        """Pictures from files or as they are, and whether it was one."""
         side = self.network.side
         if isinstance(pictures, np.ndarray):
             one = pictures.ndim == 3
@@ -74,15 +111,14 @@ class PictureSpace(SentenceSpace):
                 f"These are not pictures of this model: it reads arrays of uint8 and shape (n, {side}, {side}, 3), "
                 f"not {pictures.dtype} and {pictures.shape}."
             )
-        found = [row[0].text for row in self._told(self.space.read(pictures, beam=beam, noise=noise))]
-        return found[0] if one else found
+        return pictures, one
 
     def _picture(self, file: str | Path, any: bool) -> UInt8[np.ndarray, "side side 3"]:
         if not any:
             return load_picture(file, self.fingerprint, self.network.side)
         pixels, changed = load_any_picture(file, self.fingerprint, self.network.side)
         if changed:
-            warnings.warn(f"{file} {changed}: the sentence may be another one.", stacklevel=3)
+            warnings.warn(f"{file} {changed}: the sentence may be another one.", stacklevel=4)
         return pixels
 
     def lost(self, texts: Sequence[str], pictures: UInt8[np.ndarray, "n side side 3"]) -> dict[int, str]:

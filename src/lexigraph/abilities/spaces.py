@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Unpack, overload
 
 import numpy as np
 from jaxtyping import Float, Float32
 
-from lexigraph.abilities.asking import many, number, one_or_many, whole
+from lexigraph.abilities.asking import TextError, many, number, one_or_many, whole
+from lexigraph.abilities.decoded import Decoded, with_confidence
 from lexigraph.abilities.textmodel import Scored
 from lexigraph.abilities.vectors import Vectors
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.latent.arithmetic import combine, parse
+from lexigraph.latent.arithmetic import total
+from lexigraph.latent.expression import ExpressionError, Part, parse
 from lexigraph.latent.geometry import blend, steps_between, triangle
 from lexigraph.latent.mixture import Mixture
 from lexigraph.latent.space import Search, Space
@@ -26,7 +29,6 @@ from lexigraph.text.tables import Table
 SUM_NOISE = 0.7  # of sums, unless the caller says otherwise: near a sentence, if the sum makes sense
 BLEND_NOISE = 4.0  # of blends: far from any sentence, a likely one is wanted
 SAMPLE_NOISE = 1.5  # of samples, which are about as likely then as real sentences
-NOTHING = 1e-4  # of what was added: a sum that is shorter has cancelled
 MIXTURE = "mixture.safetensors"
 
 
@@ -76,23 +78,40 @@ class SentenceSpace(Vectors):
         n_best: int = 1,
         noise: float | np.ndarray = 0.0,
         alpha: float = 0.7,
-    ) -> str | list[str] | list[Scored] | list[list[Scored]]:
+        confidence: bool = False,
+    ) -> str | list[str] | Decoded | list[Decoded] | list[list[Decoded]]:
         """The sentence of each vector, or of one; with n_best > 1, the best few of each with their scores.
 
         noise: how far the vector may be from the sentence that is meant, in standard deviations of its entries: 0
             takes it at its word, 0.5 to 1 prefers a likely sentence near it.
+        confidence: each sentence as `Decoded`, with its scores and how far it is to be trusted, not as a string.
         """
-        found = self.hypotheses(z, beam=beam, n_best=n_best, noise=noise, alpha=alpha)
         one = np.ndim(z) == 1
+        if n_best == 1 and not confidence:
+            texts = [row[0].text for row in self.hypotheses(z, beam=beam, noise=noise, alpha=alpha)]
+            return texts[0] if one else texts
+        found = self.decoded(z, beam=beam, n_best=n_best, noise=noise, alpha=alpha)
         if n_best == 1:
-            return found[0][0].text if one else [row[0].text for row in found]
+            return found[0][0] if one else [row[0] for row in found]
         return found[0] if one else found
 
     def hypotheses(self, z: np.ndarray, **search: Unpack[Search]) -> list[list[Scored]]:
         """As `decode`, always a list for each vector, with scores."""
+        return self.scored(self._searched(self._vectors(z), **search))
+
+    def decoded(self, z: np.ndarray, **search: Unpack[Search]) -> list[list[Decoded]]:
+        """As `hypotheses`, with the confidence of each."""
+        z = self._vectors(z)
+
+        def again(texts: list[str]) -> np.ndarray:
+            return self.space.encode(self.rows(texts)[0], unnormalised=True)
+
+        return with_confidence(self, self._searched(z, **search), z, search.get("noise", 0.0), again)
+
+    def _searched(self, z: Float32[np.ndarray, "n latent"], **search: Unpack[Search]) -> list[list[Hypothesis]]:
         whole(beam=search.get("beam", 1), n_best=search.get("n_best", 1))
         number(alpha=search.get("alpha", 0.7))
-        return self._told(self.space.decode(self._vectors(z), **search))
+        return self.space.decode(z, **search)
 
     @overload
     def blend(
@@ -103,7 +122,8 @@ class SentenceSpace(Vectors):
         how: str = "linear",
         beam: int = 1,
         noise: float | None = None,
-    ) -> list[Scored]: ...
+        alpha: float = 0.7,
+    ) -> list[Decoded]: ...
     @overload
     def blend(
         self,
@@ -113,7 +133,8 @@ class SentenceSpace(Vectors):
         how: str = "linear",
         beam: int = 1,
         noise: float | None = None,
-    ) -> list[list[Scored]]: ...
+        alpha: float = 0.7,
+    ) -> list[list[Decoded]]: ...
     def blend(
         self,
         *texts: str | list[str] | tuple[str, ...],
@@ -122,7 +143,8 @@ class SentenceSpace(Vectors):
         how: str = "linear",
         beam: int = 1,
         noise: float | None = None,
-    ) -> list[Scored] | list[list[Scored]]:
+        alpha: float = 0.7,
+    ) -> list[Decoded] | list[list[Decoded]]:
         """Sentences on the way from one text to another, or in the triangle between three; lists of texts are blends
         of their own: blend(["He slept .", "They sang ."], ["It rained .", "It snowed ."]).
 
@@ -137,8 +159,8 @@ class SentenceSpace(Vectors):
             raise UsageError("Blending takes at least two texts.")
         if not any(isinstance(each, str) for each in texts):
             rows = [many(each)[0] for each in many(texts, (list, tuple), "list of texts", alone=())[0]]
-            return [self._blend(row, steps, weights, how, beam, noise) for row in rows]
-        return self._blend(many(texts)[0], steps, weights, how, beam, noise)
+            return [self._blend(row, steps, weights, how, noise, beam, alpha) for row in rows]
+        return self._blend(many(texts)[0], steps, weights, how, noise, beam, alpha)
 
     def _blend(
         self,
@@ -146,14 +168,15 @@ class SentenceSpace(Vectors):
         steps: int,
         weights: Sequence[Sequence[float]] | np.ndarray | None,
         how: str,
-        beam: int,
         noise: float | None,
-    ) -> list[Scored]:
+        beam: int,
+        alpha: float,
+    ) -> list[Decoded]:
         path, matrix = self.path_between(*texts, steps=steps, weights=weights, how=how)
-        if noise is None:
-            between = np.sort(np.abs(matrix), 1)[:, :-1].max(1) > 1e-9
-            return self._best(path, beam, between * self.default_noise(None, BLEND_NOISE))
-        return self._best(path, beam, noise)
+        between = np.sort(np.abs(matrix), 1)[:, :-1].max(1) > 1e-9
+        usual = between * self.default_noise(None, BLEND_NOISE)
+        noises = usual if noise is None else noise
+        return [row[0] for row in self.decoded(path, noise=noises, beam=beam, alpha=alpha)]
 
     def path_between(
         self,
@@ -177,32 +200,51 @@ class SentenceSpace(Vectors):
 
     @one_or_many
     def solve(
-        self, expressions: Sequence[str], *, beam: int = 1, n_best: int = 1, noise: float | None = None
-    ) -> list[list[Scored]]:
-        """Vector arithmetic, written as a person would: `They ran . - He ran . + He sings .`; the best few answers.
+        self,
+        expressions: Sequence[str],
+        *,
+        beam: int = 1,
+        n_best: int = 1,
+        noise: float | None = None,
+        alpha: float = 0.7,
+    ) -> list[list[Decoded]]:
+        """Sums of sentences, written as a person would: `They ran. - He ran. + 0.5 (a - b)`; the best few answers.
 
-        Each sentence may have a weight before it (`- 0.5 He ran .`); quotes protect signs and numbers inside one.
-        Warns about sentences that the model does not give back exactly, because then the result means little.
+        Quotes protect signs and numbers inside a sentence; latent/expression.py has the grammar. Each answer carries
+        its confidence. Warns about sentences that the model does not give back exactly: the result then means little.
         """
         whole(beam=beam, n_best=n_best)
-        targets = np.stack([self._sum_of(expression) for expression in expressions])
-        return self.hypotheses(targets, beam=beam, n_best=n_best, noise=self.default_noise(noise, SUM_NOISE))
+        noise = self.default_noise(noise, SUM_NOISE)
+        return self.decoded(self.sums(expressions), beam=beam, n_best=n_best, noise=noise, alpha=alpha)
 
-    def _sum_of(self, expression: str) -> Float32[np.ndarray, " latent"]:
-        """The vector that an expression adds up to, if there is anything left of it."""
-        parts = parse(expression)
-        texts, weights = [part.text for part in parts], [part.weight for part in parts]
+    def sums(self, expressions: Sequence[str]) -> Float32[np.ndarray, "n latent"]:
+        """The vectors that expressions add up to, if there is anything left of them; `decode` makes texts of them."""
+        count, parsed, totals = len(expressions), [], []
+        for place, expression in enumerate(expressions, 1):
+            with _numbered(place, count):
+                parsed.append(self._parsed(expression))
+        texts = list(dict.fromkeys(part.text for parts in parsed for part in parts))
         z = self.encode(texts, unnormalised=True)
         for text, [back] in zip(texts, self.hypotheses(z), strict=True):
             if back.text != self._normalised(text):
-                warnings.warn(f"The model reads {text!r} as {back.text!r}: the result may be off.", stacklevel=5)
-        total = combine(z, weights)
-        if np.linalg.norm(total) <= NOTHING * np.abs(weights) @ np.linalg.norm(z, axis=1):
-            raise LexigraphError(
-                f"The sum {expression!r} cancels to nothing: what is left of its vectors is rounding, and no "
-                "sentence belongs to it. Do sentences stand in it twice, once to be added and once to be taken away?"
-            )
-        return total.astype(np.float32)
+                warnings.warn(f"The model reads {text!r} as {back.text!r}: the result may be off.", stacklevel=4)
+        vectors = dict(zip(texts, z, strict=True))
+        for place, (expression, parts) in enumerate(zip(expressions, parsed, strict=True), 1):
+            with _numbered(place, count):
+                totals.append(total(expression, parts, np.stack([vectors[part.text] for part in parts])))
+        return np.stack(totals)
+
+    def _parsed(self, expression: str) -> list[Part]:
+        """The sentences of an expression, if the model can hold each of them."""
+        parts = parse(expression)
+        for part, fits in zip(parts, self.fits([part.text for part in parts]), strict=True):
+            if not fits:
+                try:
+                    self._sentences([part.text])
+                except TextError as error:
+                    why = f"The sentence at character {part.at + 1} {error.why}"
+                    raise ExpressionError(why, expression, part.at) from None
+        return parts
 
     def sample(
         self,
@@ -213,6 +255,7 @@ class SentenceSpace(Vectors):
         temperature: float = 1.0,
         noise: float | None = None,
         beam: int = 1,
+        alpha: float = 0.7,
         seed: int = 0,
     ) -> list[Scored]:
         """New sentences: vectors drawn from the mixture of normal distributions that the training left, decoded.
@@ -225,7 +268,8 @@ class SentenceSpace(Vectors):
         whole(0, seed=seed)
         mixture = self.mixture.merged() if plain else self.mixture
         z, _ = mixture.sample(count, seed, component, temperature)
-        return self._best(z, beam, self.default_noise(noise, SAMPLE_NOISE))
+        noise = self.default_noise(noise, SAMPLE_NOISE)
+        return [row[0] for row in self.hypotheses(z, beam=beam, alpha=alpha, noise=noise)]
 
     @cached_property
     def mixture(self) -> Mixture:
@@ -266,14 +310,12 @@ class SentenceSpace(Vectors):
         """The network as a space of sentences, on token ids and arrays."""
         return Space(self.network, self.tokenizer.eos, self._banned)
 
-    def _best(self, z: np.ndarray, beam: int, noise: float | np.ndarray) -> list[Scored]:
-        return [row[0] for row in self.hypotheses(z, beam=beam, noise=noise)]
-
     def default_noise(self, noise: float | None, usual: float = SUM_NOISE) -> float:
         """What is asked for, or the usual, as far as the model knows noise."""
         return min(usual, self.network.noise_level) if noise is None else noise
 
-    def _told(self, found: list[list[Hypothesis]]) -> list[list[Scored]]:
+    def scored(self, found: list[list[Hypothesis]]) -> list[list[Scored]]:
+        """Hypotheses as texts."""
         texts = iter(self.tokenizer.decode_batch([h.tokens for row in found for h in row]))
         return [[Scored(next(texts), h.log_probability, h.produced, h.score) for h in row] for row in found]
 
@@ -294,3 +336,14 @@ class SentenceSpace(Vectors):
             row = int(np.flatnonzero(~np.isfinite(z).all(1))[0])
             raise LexigraphError(f"Vector {row} holds values that are not numbers (nan or inf).")
         return z.astype(np.float32)
+
+
+@contextmanager
+def _numbered(number: int, count: int) -> Iterator[None]:
+    """An error in one of several expressions says in which."""
+    try:
+        yield
+    except LexigraphError as error:
+        if count == 1:
+            raise
+        raise TextError(number, count, f"cannot be added up. {error}") from None

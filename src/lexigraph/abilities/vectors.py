@@ -16,6 +16,7 @@ from lexigraph.abilities.asking import many, one_or_many, whole
 from lexigraph.abilities.index import Index, Texts, fingerprint
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
+from lexigraph.run import remove_leftovers
 from lexigraph.words.progress import Report
 
 
@@ -99,6 +100,7 @@ class Vectors(TextModel):
         folder = Path(kept)
         if folder.exists():
             if Index(folder).serves(*names):  # anything that is no index is refused here, and stays
+                remove_leftovers(folder)  # of a process that was killed as it made it anew
                 yield Index(folder)
                 return
             if report:

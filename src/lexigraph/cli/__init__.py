@@ -10,6 +10,7 @@ The modules beside this one hold the verbs as plain functions, which import what
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from lexigraph.cli import (
     encoding,
     explaining,
     language,
+    replaying,
     runs,
     spaces,
     tagging,
@@ -50,7 +52,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "tokenize": text.tokenize,
         "convert": text.convert,
     },
-    "Runs": {"demo": runs.demo, "info": runs.info, "eval": runs.evaluate},
+    "Runs": {"demo": runs.demo, "info": runs.info, "eval": runs.evaluate, "replay": replaying.replay},
     "Abilities": {
         "generate": language.generate,
         "complete": language.complete,
@@ -123,6 +125,8 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     if debug:  # wherever it stands
         sys.argv.remove("--debug")
+    if sys.argv[1:2] == ["solve"]:  # a sum that begins with a minus is no option
+        sys.argv[2:] = [f" {word}" if re.match(r"-[^-].*\s", word) else word for word in sys.argv[2:]]
     _check_streams()
     warnings.showwarning = lambda message, *_, **__: notify(f"! {message}")
     try:

@@ -5,6 +5,7 @@ Vectors travel as .npy files, pictures as PNG files that carry the model's finge
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lexigraph.cli.options import (
+    Alpha,
     AsJson,
     Beam,
     Device,
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from lexigraph.abilities.textmodel import Scored
+    from lexigraph.abilities.decoded import Decoded
 
 Noise = Annotated[float | None, typer.Option(help="How far a vector may be from the sentence meant: 0, 0.5, 1 …")]
 Lossless = Annotated[bool, typer.Option("--lossless", help="Move vectors until their pictures are read exactly.")]
-Scores = Annotated[bool, typer.Option("--scores", help="Print log-probabilities before the sentences.")]
+Scores = Annotated[
+    bool, typer.Option("--scores", help="Before each sentence: log-probability, round trip, nats per token, verdict.")
+]
 NBest = Annotated[int, typer.Option(min=1, max=1000, help="So many sentences for each.")]
 
 
@@ -87,14 +91,15 @@ def decode(
     vectors: Annotated[Path, typer.Argument(metavar="FILE.npy", help="Vectors, one a row.")],
     beam: Beam = 1,
     n_best: NBest = 1,
+    alpha: Alpha = 0.7,
     noise: Noise = 0.0,
     scores: Scores = False,
     as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
-    """The sentence of each vector."""
+    """The sentence of each vector; on a terminal, after how near it is, and whether it is doubtful."""
     model = load_model(run, device)
-    found = model.hypotheses(_vectors(vectors), beam=beam, n_best=n_best, noise=noise or 0.0)
+    found = model.decoded(_vectors(vectors), beam=beam, n_best=n_best, alpha=alpha, noise=noise or 0.0)
     _print(enumerate(found), scores, as_json, "vector")
 
 
@@ -145,18 +150,23 @@ def read(
     run: RunArgument,
     files: Annotated[list[Path], typer.Argument(metavar="FILE.png...", help="Pictures that this model drew.")],
     beam: Beam = 1,
+    alpha: Alpha = 0.7,
     noise: Noise = 0.0,
     any_picture: Annotated[
         bool, typer.Option("--any", help="Also pictures that were saved again: without notes, as JPEG, resized.")
     ] = False,
+    alignment: Annotated[
+        bool, typer.Option("--alignment", help="Each piece written, and where in the picture it looked most.")
+    ] = False,
+    scores: Scores = False,
     as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
-    """The sentence in each picture."""
-    found = load_model(run, device).read(files, beam=beam, noise=noise or 0.0, any=any_picture)
-    with Printer(as_json) as show:
-        for path, text in zip(files, found, strict=True):
-            show(text, {"file": str(path), "text": text})
+    """The sentence in each picture; on a terminal, after how near it is, and whether it is doubtful."""
+    model = load_model(run, device)
+    how = {"beam": beam, "alpha": alpha, "noise": noise or 0.0, "any": any_picture, "attention": alignment}
+    found = model.read(files, confidence=True, **how)
+    _print(((str(path), [one]) for path, one in zip(files, found, strict=True)), scores, as_json, "file")
 
 
 def blend(
@@ -173,6 +183,7 @@ def blend(
     how: Annotated[str, typer.Option(help="linear or spherical.")] = "linear",
     weights: Annotated[str, typer.Option(help="One blend by weights instead, as 0.7,0.3 or 1.5,-0.5.")] = "",
     beam: Beam = 1,
+    alpha: Alpha = 0.7,
     noise: Noise = None,
     scores: Scores = False,
     strip: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also the pictures, side by side.")] = None,
@@ -192,7 +203,7 @@ def blend(
     if strip and len(given) > 1:
         raise UsageError("--strip is for one blend: leave it out.")
     model = load_model(run, device)
-    found = model.blend(*given, steps=steps, weights=rows, how=how, beam=beam, noise=noise)
+    found = model.blend(*given, steps=steps, weights=rows, how=how, beam=beam, alpha=alpha, noise=noise)
     _print(zip((" → ".join(each) for each in given), found, strict=True), scores, as_json, "blend")
     if strip:
         way = model.path_between(*given[0], steps=steps, weights=rows, how=how)[0]
@@ -204,20 +215,38 @@ def solve(
     run: RunArgument,
     expressions: Annotated[
         list[str] | None,
-        typer.Argument(help='As "They ran. - He ran. + He sings."; weights before sentences. None: lines on stdin.'),
+        typer.Argument(help="Sums; none: one a line on stdin."),
     ] = None,
     file: FromFile = None,
     beam: Beam = 1,
     n_best: NBest = 1,
+    alpha: Alpha = 0.7,
     noise: Noise = None,
     scores: Scores = False,
     as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
-    """Arithmetic with sentences: They ran. - He ran. + He sings."""
+    """Sums of sentences, as "They ran. - He ran. + He sings." or "0.5 (They ran. - He ran.) + 'He sings.'"
+
+    Signs stand between spaces. Quotes of any kind protect what they hold. A number is a factor before quotes, before
+    a parenthesis or before *; before plain words if it is a decimal fraction (0.5 He ran.) or a capital follows (2 He
+    ran.). "2 dogs ran." is a sentence.
+
+    On a terminal each answer stands after how near it is (1.00: exactly there), and whether it is doubtful.
+    """
+    from lexigraph.latent.expression import parse
+
     model = load_model(run, device)
-    ask = partial(model.solve, beam=beam, n_best=n_best, noise=noise)
-    _print(answers(ask, read_texts(expressions, file)), scores, as_json, "expression")
+    ask = partial(model.solve, beam=beam, n_best=n_best, alpha=alpha, noise=noise)
+    found = answers(ask, read_texts(expressions, file))
+    if not as_json:
+        _print(found, scores, False, "expression")
+        return
+    with Printer(True) as show:
+        for expression, row in found:
+            terms = [{"factor": part.weight, "text": part.text} for part in parse(expression)]
+            for one in row:
+                show("", {"expression": expression, "terms": terms} | as_item(one))
 
 
 def sample(
@@ -230,17 +259,20 @@ def sample(
     temperature: Annotated[float, typer.Option(help="Spread of the vectors; 1: as in the training text.")] = 1.0,
     noise: Noise = None,
     beam: Beam = 1,
-    scores: Scores = False,
+    alpha: Alpha = 0.7,
+    scores: Annotated[bool, typer.Option("--scores", help="Print log-probabilities before the sentences.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same sentences.")] = 0,
     as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
     """New sentences, from vectors drawn at random."""
     model = load_model(run, device)
-    found = model.sample(
-        count, component=component, plain=plain, temperature=temperature, noise=noise, beam=beam, seed=seed
-    )
-    _print(enumerate([one] for one in found), scores, as_json, "sample")
+    how = {"noise": noise, "beam": beam, "alpha": alpha, "seed": seed}
+    found = model.sample(count, component=component, plain=plain, temperature=temperature, **how)
+    with Printer(as_json) as show:
+        for number, one in enumerate(found):
+            line = f"{one.log_probability:.4f}\t{one.text}" if scores else one.text
+            show(line, {"sample": number, "text": one.text, "log_probability": one.log_probability})
 
 
 def neighbours(
@@ -277,13 +309,44 @@ def neighbours(
                 show(f"{one.similarity:.4f}\t{one.text}", item)
 
 
-def _print(found: Iterable[tuple[object, list[Scored]]], scores: bool, as_json: bool, what: str) -> None:
-    """Sentences, a line each; as JSON, with what they answer and how probable they are."""
+def _print(found: Iterable[tuple[object, list[Decoded]]], scores: bool, as_json: bool, what: str) -> None:
+    """Sentences, a line each; as JSON, with what they answer, how probable they are and how far to be trusted.
+
+    On a terminal the verdict stands before the sentence. In a pipe lines hold the sentence alone, so that the next
+    program can read them, and doubtful ones are named on standard error.
+    """
+    people = sys.stdout.isatty()
     with Printer(as_json) as show:
         for asked, row in found:
             for one in row:
-                line = f"{one.log_probability:.4f}\t{one.text}" if scores else one.text
-                show(line, {what: asked, "text": one.text, "log_probability": one.log_probability})
+                trust = one.confidence
+                line = one.text
+                if scores:
+                    numbers = f"{one.log_probability:.4f}\t{trust.round_trip:.4f}\t{trust.likelihood:.4f}"
+                    line = f"{numbers}\t{trust.word}\t{line}"
+                elif people:
+                    line = f"{trust.round_trip:4.2f} {trust.word:8}  {line}"
+                looked = [f"  {piece}\t{place}\t{share:.2f}" for piece, place, share in _looked_at(one)]
+                show("\n".join([line, *looked]), {what: asked} | as_item(one))
+                if trust.doubtful and not (scores or people or as_json):
+                    notify(f"! doubtful (round trip {trust.round_trip:.2f}): {one.text}")
+
+
+def as_item(one: Decoded) -> dict[str, object]:
+    """A sentence as JSON has it."""
+    trust = one.confidence
+    item: dict[str, object] = {"text": one.text, "log_probability": one.log_probability}
+    item |= {"round_trip": trust.round_trip, "likelihood": trust.likelihood, "doubtful": trust.doubtful}
+    return item | ({"alignment": _looked_at(one)} if one.attention is not None else {})
+
+
+def _looked_at(one: Decoded) -> list[tuple[str, str, float]]:
+    """Each piece that was written, the patch of the picture that it looked at most, and how much."""
+    if one.attention is None:
+        return []
+    flat = one.attention.reshape(len(one.pieces), 16)
+    places = [f"row {best // 4 + 1}, column {best % 4 + 1}" for best in flat.argmax(1).tolist()]
+    return list(zip((piece.strip() for piece in one.pieces), places, flat.max(1).tolist(), strict=True))
 
 
 def _vectors(file: Path) -> np.ndarray:

@@ -36,6 +36,7 @@ class Search(TypedDict, total=False):
     n_best: int
     alpha: float
     noise: float | np.ndarray
+    attention: bool
 
 
 class Space:
@@ -76,25 +77,47 @@ class Space:
         n_best: int = 1,
         alpha: float = 0.7,
         noise: float | np.ndarray = 0.0,
+        attention: bool = False,
     ) -> list[list[Hypothesis]]:
-        """The best sentences for vectors (`z`) or pictures (`picture`, in [-1, 1]), best first."""
+        """The best sentences for vectors (`z`) or pictures (`picture`, in [-1, 1]), best first; with `attention`,
+        where the decoder looked while it wrote them."""
         noises = self._noises(noise, len(sources))
+        if attention and not self.network.draws:
+            raise LexigraphError("This model draws no pictures: there are no patches that it looks at.")
         found: list[list[Hypothesis]] = []
         for first in range(0, len(sources), DECODED):
             part = slice(first, first + DECODED)
             batch = {kind: torch.from_numpy(np.ascontiguousarray(sources[part])).float().to(self.device)}
             if noises.any():
                 batch["noise"] = torch.from_numpy(noises[part].copy()).to(self.device)
+            if attention:
+                batch["attention"] = torch.ones(1)
             found += self._searched(batch, max(beam, n_best), n_best, alpha)
         return found
 
     def _searched(self, batch: dict[str, Tensor], width: int, n_best: int, alpha: float) -> list[list[Hypothesis]]:
-        longest, banned = self.network.traits.context, self.banned
+        longest, banned, attention = self.network.traits.context, self.banned, "attention" in batch
         if width == 1:
-            best = generate(self.network, batch, eos=self.eos, max_new=longest, temperature=0, banned=banned)
+            best = generate(
+                self.network,
+                batch,
+                eos=self.eos,
+                max_new=longest,
+                temperature=0,
+                banned=banned,
+                attention=attention,
+            )
             return [[each] for each in best]
         return beam_search(
-            self.network, batch, eos=self.eos, width=width, max_new=longest, alpha=alpha, n_best=n_best, banned=banned
+            self.network,
+            batch,
+            eos=self.eos,
+            width=width,
+            max_new=longest,
+            alpha=alpha,
+            n_best=n_best,
+            banned=banned,
+            attention=attention,
         )
 
     def _noises(self, noise: float | np.ndarray, count: int) -> Float32[np.ndarray, " n"]:

@@ -12,9 +12,11 @@ import torch
 from torch import nn
 
 from lexigraph import recipe
+from lexigraph.abilities.decoded import Decoded
 from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.abilities.textmodel import Scored
+from lexigraph.latent.confidence import Confidence
 from lexigraph.nn.autoencoder import Autoencoder
 from lexigraph.objectives.next_token import shifted
 from lexigraph.text.columns import Traits
@@ -82,6 +84,10 @@ class Codec(SentenceSpace):
         points = np.stack([self.known[text] for text in texts]).astype(np.float64)
         near = [int(((points - row) ** 2).sum(1).argmin()) for row in z]
         return [[Scored(texts[i] + self.aside, 0.0, 1, 0.0)] for i in near]
+
+    def decoded(self, z, **search):
+        sure = Confidence(1.0, 0.0, False)
+        return [[Decoded(row[0].text, 0.0, 1, 0.0, confidence=sure)] for row in self.hypotheses(z, **search)]
 
 
 class Adder(Codec):

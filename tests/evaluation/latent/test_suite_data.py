@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from typer.testing import CliRunner
 
-from lexigraph import api
 from lexigraph.cli import app
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.latent import suite
@@ -254,8 +254,8 @@ def test_cells():
 
 
 @pytest.mark.parametrize("system", ["picture", "lstm-autoencoder"])
-def test_the_command_prints_and_saves_everything(tmp_path, monkeypatch, few_families, system):
-    api.train(system, data="grammar", out=tmp_path / "run", tiny=True, quiet=True)
+def test_the_command_prints_and_saves_everything(tiny_runs, tmp_path, monkeypatch, few_families, system):
+    shutil.copytree(tiny_runs(system), tmp_path / "run")
     lines = tmp_path / "test.txt"
     lines.write_text("\n".join(LINES))
     monkeypatch.setattr(suite, "QUICK", SMALL)
