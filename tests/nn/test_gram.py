@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lexigraph.nn.gram import GramPooling, pool, pool_closed, pool_literally
+from lexigraph.nn.gram import GramPooling, jacobians, pool, pool_closed, pool_literally
 
 WAYS = {"literal": pool_literally, "fused": pool, "closed form": pool_closed}
 
@@ -47,6 +47,17 @@ def test_the_gradients_are_the_matrices_of_the_derivation():
     B, G = A[0].T @ A[0], W[0] * delta  # columns δ_i w_i
     assert torch.allclose(dA[0], A[0] @ (G + G.T))
     assert torch.allclose(dW[0], B * delta)  # columns δ_i b_i
+
+
+def test_the_jacobians_by_kronecker_products_are_those_of_the_closed_form():
+    A, W = example(rows=1)
+    by_A, by_W = jacobians(A[0].detach(), W[0].detach())
+    assert by_A.shape == (4, 20)
+    assert by_W.shape == (4, 16)
+    for i, z_i in enumerate(pool_closed(A, W)[0, 0]):
+        dA, dW = torch.autograd.grad(z_i, (A, W), retain_graph=True)
+        assert torch.allclose(by_A[i], dA[0].T.flatten())  # vec stacks columns
+        assert torch.allclose(by_W[i], dW[0].T.flatten())
 
 
 def test_zero_rows_add_nothing_and_order_is_not_seen():

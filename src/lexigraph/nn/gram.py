@@ -15,6 +15,12 @@ and with δ_m = ∂C/∂z_m and G = Σ_m W_m diag(δ_m) = ∂C/∂B
     ∂C/∂A   = A (G + Gᵀ) = Σ_m (A W_m) ⊙ δ_m + (A ⊙ δ_m) W_mᵀ
     ∂C/∂W_m = B diag(δ_m) = Aᵀ (A ⊙ δ_m)
 
+The same by Kronecker products, as matrix calculus writes it (vec stacks columns, K vec(X) = vec(Xᵀ)):
+
+    ∂vec(B) / ∂vec(A) = (I + K) (I ⊗ Aᵀ)          (d² × Td)      from dB = dAᵀ A + Aᵀ dA
+    ∂z      / ∂vec(B) = Σ_i e_i (e_i ⊗ w_i)ᵀ      (d × d²)       row i has w_iᵀ at the i-th column of B
+    ∂z      / ∂vec(W) = Σ_i e_i (e_i ⊗ b_i)ᵀ      (d × d²)
+
 Rows of A that are padding must be zero: they then add nothing. B is the same for A and for QA with any orthogonal Q,
 so the order of the rows is seen only as far as A itself tells it.
 
@@ -69,6 +75,17 @@ class _Pool(torch.autograd.Function):
 def pool_closed(A: Rows, W: Weights) -> Pooled:
     """The fused form with its closed-form gradient: the least memory outside a compiler."""
     return _Pool.apply(A, W)
+
+
+def jacobians(
+    A: Float[Tensor, "T d"], W: Float[Tensor, "d d"]
+) -> tuple[Float[Tensor, "d Td"], Float[Tensor, "d dd"]]:
+    """∂z/∂vec(A) and ∂z/∂vec(W) of one sentence and one vector, by Kronecker products: to check by, not to train."""
+    one = torch.eye(len(W), dtype=A.dtype)
+    commutation = torch.eye(W.numel(), dtype=A.dtype).view(*W.shape, -1).transpose(0, 1).flatten(0, 1)  # K
+    B_by_A = (torch.eye(W.numel(), dtype=A.dtype) + commutation) @ torch.kron(one, A.T.contiguous())
+    z_by_B, z_by_W = (torch.block_diag(*columns.T) for columns in (W, A.T @ A))
+    return z_by_B @ B_by_A, z_by_W
 
 
 class GramPooling(nn.Module):
