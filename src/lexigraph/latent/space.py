@@ -23,8 +23,9 @@ from lexigraph.latent.pictures import to_float, to_uint8
 from lexigraph.nn.autoencoder import Autoencoder
 from lexigraph.text.batches import padded
 
-ENCODED = 2048  # tokens encoded at once
-DECODED = 64  # sentences decoded at once
+ENCODED = 1024  # tokens encoded at once: what one layer makes of them stays in a core's cache
+DECODED = 256  # hypotheses written at once: so many that few steps are left to the last, long sentences alone
+DRAWN = 64  # pictures drawn at once
 REFINED = 1024  # tokens refined at once
 PATIENCE = 500  # steps of refinement before a sentence is given up
 
@@ -85,8 +86,9 @@ class Space:
         if attention and not self.network.draws:
             raise LexigraphError("This model draws no pictures: there are no patches that it looks at.")
         found: list[list[Hypothesis]] = []
-        for first in range(0, len(sources), DECODED):
-            part = slice(first, first + DECODED)
+        count = max(1, DECODED // max(beam, n_best))
+        for first in range(0, len(sources), count):
+            part = slice(first, first + count)
             batch = {kind: torch.from_numpy(np.ascontiguousarray(sources[part])).float().to(self.device)}
             if noises.any():
                 batch["noise"] = torch.from_numpy(noises[part].copy()).to(self.device)
@@ -156,8 +158,8 @@ class Space:
         """The pictures of vectors, in 8 bits a channel."""
         side = self.network.side
         pictures = np.zeros((len(z), side, side, 3), np.uint8)
-        for first in range(0, len(z), DECODED):
-            part = slice(first, first + DECODED)
+        for first in range(0, len(z), DRAWN):
+            part = slice(first, first + DRAWN)
             pictures[part] = to_uint8(self.network.draw(self._tensor(z[part])).permute(0, 2, 3, 1).cpu().numpy())
         return pictures
 

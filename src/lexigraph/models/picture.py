@@ -40,7 +40,7 @@ from torch.nn import functional as F
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import before
 from lexigraph.nn.autoencoder import Autoencoder, Output, seed_tensors, sentence_traits
-from lexigraph.nn.cache import CachedState, KeyValueCache
+from lexigraph.nn.cache import CachedState, KeyValueCache, Memory
 from lexigraph.nn.channel import Channel
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
@@ -357,23 +357,24 @@ class PictureAutoencoder(Autoencoder):
         )
         rows = len(memory) * width
         config, head = self.config, self.config.dim // self.config.heads
-        pairs = [torch.stack(layer.keys_values(memory), 1) for layer in self.decoder]
+        seen = Memory([layer.memory.keys_values(memory) for layer in self.decoder], width)
         cache = KeyValueCache.start(rows, config.layers, config.heads, head, self.context, memory)
         level = self._level(beginning.get("noise"), len(memory)).repeat_interleave(width, 0)
-        state = CachedState({"noise": level}, {"memory": torch.stack(pairs, 1)}, width, cache=cache)
+        state = CachedState({"noise": level}, width=width, cache=cache, memory=seen)
         first = torch.full((rows,), self.end, device=memory.device)
         return self.step(state, first, attention="attention" in beginning)
 
     def step(self, state: CachedState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. `attention`: where it looked, on the 16 patches of the picture, row by row;
         the mean over the heads of the upper half of the layers."""
-        cache, memory, time = state.cache, state.source["memory"], state.time
+        cache, memory, time = state.cache, state.memory, state.time
+        assert memory is not None
         x, rotation = self._embed(tokens[:, None], time)
         x = x + state.rows["noise"][:, None]
         looked: list[Tensor] = []
         for number, layer in enumerate(self.decoder):
             wanted = looked if attention and number >= len(self.decoder) // 2 else None
-            known, own = memory[:, number].unbind(1), cache.of(number)
+            own, known = cache.of(number), memory.of(number)
             x = layer(x, rotation, memory=known, cache=own, time=time, memory_weights=wanted)
         where = torch.stack(looked).mean((0, 2)).flatten(0, 1) if attention else None  # (n, rows of each, 16)
         logits = linear(self.norm_decoder(x[:, 0]), *self.output_table)

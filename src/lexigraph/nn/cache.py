@@ -8,14 +8,17 @@ position.
     row r looks at the keys of beam_indices[r, 0] at position 0, of beam_indices[r, 1] at position 1, …
 
 So a beam copies a few integers for each row, where it would else copy all keys and values at every step. On a CPU a
-kernel follows the beam_indices; elsewhere keys and values are gathered along them.
+kernel follows the beam_indices; elsewhere keys and values are gathered along them. A memory that is looked at beside
+(`Memory`), as a source sentence, is stored in the same way, and looked at by the same kernels.
 
-Shapes: R rows, W writers, L layers, C positions that there is storage for, H heads, D width of a head.
+Shapes: R rows, W writers, L layers, C positions that there is storage for, S positions of a memory, H heads, D width
+of a head, n sentences.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import ModuleType
@@ -24,7 +27,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lexigraph.nn.attention import Mask, attend, attend_explicitly
+from lexigraph.nn.attention import Mask, attend, attend_explicitly, within
+from lexigraph.nn.positions import turn
 from lexigraph.nn.stepper import State, picked
 
 SIMD_WIDTH = 16  # numbers that a processor takes at once: softmax over fewer is many times slower
@@ -35,7 +39,7 @@ KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 class KeyValueCache:
     """The positions of all layers; `of(layer)` is what one layer writes to and reads from."""
 
-    storage: Float[Tensor, "W L 2 C H D"]
+    storage: Float[Tensor, "W L C 2 H D"]
     beam_indices: Int[Tensor, "R C"]
     writers: Int[Tensor, " R"]  # each row's own storage, which no other has
     begins: Int[Tensor, " R"]  # the first place of each row that is not empty
@@ -45,7 +49,7 @@ class KeyValueCache:
 
     @classmethod
     def start(cls, rows: int, layers: int, heads: int, width: int, capacity: int, like: Tensor) -> KeyValueCache:
-        storage = like.new_empty(rows, layers, 2, capacity, heads, width)
+        storage = like.new_empty(rows, layers, capacity, 2, heads, width)
         writers = torch.arange(rows, device=like.device)
         return cls(storage, writers[:, None].repeat(1, capacity), writers, torch.zeros_like(writers))
 
@@ -58,7 +62,7 @@ class KeyValueCache:
 
     def of_prompts(self, width: int) -> list[KeyValue]:
         """Where each layer writes keys and values of whole prompts: those of the first row of each sentence."""
-        stores = self.storage[::width].permute(1, 2, 0, 4, 3, 5)  # (L, 2, B, H, C, D)
+        stores = self.storage[::width].permute(1, 3, 0, 4, 2, 5)  # (L, 2, B, H, C, D)
         return [(keys, values) for keys, values in stores]
 
     def reorder(self, rows: Int[Tensor, " R"]) -> KeyValueCache:
@@ -79,7 +83,7 @@ class KeyValueCache:
         if more <= 0:
             return self
         writers, layers, _, _, heads, width = self.storage.shape
-        storage = torch.cat([self.storage, self.storage.new_empty(writers, layers, 2, more, heads, width)], 3)
+        storage = torch.cat([self.storage, self.storage.new_empty(writers, layers, more, 2, heads, width)], 2)
         return replace(
             self,
             storage=storage,
@@ -88,55 +92,124 @@ class KeyValueCache:
 
     def attend(
         self,
-        q: Float[Tensor, "R H 1 D"],
-        k: Float[Tensor, "R H 1 D"],
-        v: Float[Tensor, "R H 1 D"],
+        new: Float[Tensor, "R 3 H D"],
         time: int,
         *,
+        rotation: Float[Tensor, "2 *#shape D"] | None = None,
         bias: Mask | None = None,
         scale: float | None = None,
         weights: list[Tensor] | None = None,
-    ) -> Float[Tensor, "R H 1 D"]:
-        """Write every row's key and value at position `time`, and look at all up to there; `bias` (1, H, 1, T)."""
+    ) -> Float[Tensor, "R H D"]:
+        """Write every row's key and value at position `time`, and look with its query at all up to there.
+
+        new: queries, keys and values, which may be changed in place. rotation: by which the first two are turned
+            (nn/positions.py), one for all rows or each its own; bias: added to the scores, (1, H, 1, T).
+        """
         if not self.straight:
             self.beam_indices[:, time] = self.writers
-        beam_indices = self.beam_indices[:, : time + 1]
-        compiled = q.is_cpu and q.dtype is torch.float32 and not torch.is_grad_enabled()
-        if weights is None and compiled:
-            return self._by_kernel(torch.stack([q, k, v], 1).squeeze(3), beam_indices, bias, scale)
+        if weights is None and _compiled(new):
+            angles = new.new_empty(2, 0, new.shape[3]) if rotation is None else rotation.reshape(2, -1, new.shape[3])
+            where = (self.storage.numpy(), self.layer, self.writers.numpy(), time)
+            _kernels().write(new.numpy(), angles.contiguous().numpy(), *where)
+            lines, ends = self.beam_indices[:, : time + 1], torch.full_like(self.begins, time + 1)
+            return _look(new, self.storage, self.layer, lines, self.begins, ends, bias, scale)
+        q, k, v = new.unsqueeze(3).unbind(1)
+        if rotation is not None:
+            q, k = turn(q, rotation), turn(k, rotation)
         own, positions = self.storage[:, self.layer], torch.arange(time + 1, device=q.device)
         if self.straight:
-            own[:, 0, time], own[:, 1, time] = k[:, :, 0], v[:, :, 0]
-            keys, values = own[:, :, : time + 1].transpose(2, 3).unbind(1)
+            own[:, time, 0], own[:, time, 1] = k[:, :, 0], v[:, :, 0]
+            keys, values = own[:, : time + 1].permute(2, 0, 3, 1, 4)
         else:
-            own[self.writers, 0, time], own[self.writers, 1, time] = k[:, :, 0], v[:, :, 0]
-            keys, values = (own[beam_indices, n, positions].transpose(1, 2) for n in (0, 1))
+            lines = self.beam_indices[:, : time + 1]
+            own[self.writers, time] = torch.stack([k[:, :, 0], v[:, :, 0]], 1)
+            keys, values = own[lines, positions].permute(2, 0, 3, 1, 4)
         mask = bias
         if self.ragged:
             inside = (positions >= self.begins[:, None])[:, None, None]
             mask = inside if bias is None else bias.masked_fill(~inside, -torch.inf)
-        if weights is None:
-            return attend(q, keys, values, mask=mask, scale=scale)
-        mixed, seen = attend_explicitly(q, keys, values, mask=mask, scale=scale)
-        weights.append(seen)
-        return mixed
+        return _explained(q, keys, values, mask, scale, weights)[:, :, 0]
 
-    def _by_kernel(
-        self, new: Float[Tensor, "R 3 H D"], beam_indices: Int[Tensor, "R T"], bias: Mask | None, scale: float | None
-    ) -> Float[Tensor, "R H 1 D"]:
-        kernels = _kernels()
-        rows, _, heads, width = new.shape
-        scores, mixed = (
-            torch.empty(rows, heads, -(-beam_indices.shape[1] // SIMD_WIDTH) * SIMD_WIDTH),
-            torch.empty(rows, heads, width),
-        )
-        cache = (self.storage.numpy(), self.layer, beam_indices.contiguous().numpy(), self.begins.numpy())
-        kernels.write_and_score(new.numpy(), *cache, scores.numpy())
-        scores.mul_(width**-0.5 if scale is None else scale)
-        if bias is not None:
-            scores[:, :, : beam_indices.shape[1]] += bias[:, :, 0]
-        kernels.mix(*cache, scores.softmax(2).numpy(), mixed.numpy())
-        return mixed.unsqueeze(2)
+
+@dataclass(frozen=True)
+class Memory:
+    """Keys and values of what a decoder looks at beside its own words, computed once for every layer.
+
+    The `width` rows of a sentence share them. On a CPU those of finished sentences stay where they are, and rows know
+    which sentence is theirs: to move the others together at each end would take longer than to look at them.
+    """
+
+    storage: Sequence[Float[Tensor, "n S 2 H D"]]  # of each layer
+    width: int = 1
+    lengths: Int[Tensor, " n"] | None = None  # of each sentence's positions, if some have fewer than others
+    kept: Int[Tensor, " m"] | None = None  # the sentences that are still written, if not all
+    layer: int = 0
+
+    def of(self, layer: int) -> Memory:
+        return replace(self, layer=layer)
+
+    def keep(self, sentences: Int[Tensor, " some"]) -> Memory:
+        """Only these sentences, counted among those that are left."""
+        if self.storage[0].is_cpu:
+            return replace(self, kept=sentences if self.kept is None else self.kept[sentences])
+        lengths = None if self.lengths is None else self.lengths[sentences]
+        return replace(self, storage=[each.index_select(0, sentences) for each in self.storage], lengths=lengths)
+
+    def attend(
+        self, q: Float[Tensor, "R 1 H D"], *, scale: float | None = None, weights: list[Tensor] | None = None
+    ) -> Float[Tensor, "R H D"]:
+        """Every row looks at its sentence's positions."""
+        own, lengths = self.storage[self.layer], self.lengths
+        positions = own.shape[1]
+        if weights is None and _compiled(q):
+            owners = (torch.arange(len(own)) if self.kept is None else self.kept).repeat_interleave(self.width)
+            ends = torch.full_like(owners, positions) if lengths is None else lengths[owners]
+            lines = owners[:, None].expand(-1, positions)
+            return _look(q, own.unsqueeze(1), 0, lines, torch.zeros_like(ends), ends, None, scale)
+        if self.kept is not None:
+            own, lengths = own[self.kept], None if lengths is None else lengths[self.kept]
+        keys, values = own.permute(2, 0, 3, 1, 4)
+        mask = None if lengths is None else within(lengths, positions)
+        queries = q.view(len(own), self.width, *q.shape[2:]).transpose(1, 2)  # as so many positions of one row
+        return _explained(queries, keys, values, mask, scale, weights).transpose(1, 2).flatten(0, 1)
+
+
+def _compiled(queries: Tensor) -> bool:
+    """Whether kernels serve."""
+    return queries.is_cpu and queries.dtype is torch.float32 and not torch.is_grad_enabled()
+
+
+def _look(
+    queries: Float[Tensor, "R n H D"],
+    storage: Float[Tensor, "W L C 2 H D"],
+    layer: int,
+    lines: Int[Tensor, "R T"],
+    begins: Int[Tensor, " R"],
+    ends: Int[Tensor, " R"],
+    bias: Mask | None,
+    scale: float | None,
+) -> Float[Tensor, "R H D"]:
+    """The first of each row's queries looks along its line, by kernels."""
+    kernels, (rows, positions), (heads, width) = _kernels(), lines.shape, queries.shape[2:]
+    scores = torch.empty(rows, heads, -(-positions // SIMD_WIDTH) * SIMD_WIDTH)
+    mixed = torch.empty(rows, heads, width)
+    along = (storage.numpy(), layer, lines.contiguous().numpy(), begins.numpy(), ends.numpy())
+    kernels.score(queries.numpy(), *along, width**-0.5 if scale is None else scale, scores.numpy())
+    if bias is not None:
+        scores[:, :, :positions] += bias[:, :, 0]
+    kernels.mix(*along, scores.softmax(2).numpy(), mixed.numpy())
+    return mixed
+
+
+def _explained(
+    q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, scale: float | None, weights: list[Tensor] | None
+) -> Float[Tensor, "B H T D"]:
+    """Attention by torch; `weights` collects its weights."""
+    if weights is None:
+        return attend(q, k, v, mask=mask, scale=scale)
+    mixed, seen = attend_explicitly(q, k, v, mask=mask, scale=scale)
+    weights.append(seen)
+    return mixed
 
 
 @dataclass(frozen=True)
@@ -144,16 +217,16 @@ class CachedState(State):
     """The state of a search whose rows write into a cache."""
 
     cache: KeyValueCache = field(kw_only=True)
+    memory: Memory | None = None  # what is looked at beside it
     time: int = 0  # positions in use, the same for all rows
-    ragged: bool = False  # whether what was read, prompts or sources, has padding
 
     def select(self, rows: Int[Tensor, " rows"]) -> CachedState:
         return replace(self, rows=picked(self.rows, rows), cache=self.cache.reorder(rows))
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> CachedState:
-        rows = self.rows_of(sentences)
-        source = picked(self.source, sentences)
-        return replace(self, rows=picked(self.rows, rows), source=source, cache=self.cache.keep(rows))
+        rows, memory = self.rows_of(sentences), self.memory and self.memory.keep(sentences)
+        source, cache = picked(self.source, sentences), self.cache.keep(rows)
+        return replace(self, rows=picked(self.rows, rows), source=source, cache=cache, memory=memory)
 
     def with_capacity(self, limit: int) -> KeyValueCache:
         """The cache with storage for one more position; to double it keeps the copying linear in the length."""

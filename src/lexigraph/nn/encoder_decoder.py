@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, before, within
-from lexigraph.nn.cache import CachedState, KeyValueCache
+from lexigraph.nn.cache import CachedState, KeyValueCache, Memory
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import OutputTable, linear
 from lexigraph.nn.network import Beginning, Decoder, Examples, Outputs, Seeds, ragged, unpadded
@@ -209,12 +209,13 @@ class EncoderDecoder(Decoder):
         ids, lengths = beginning["ids"], beginning["lengths"]
         ragged = bool((lengths < ids.shape[1]).any())
         memory = self.read(ids, lengths if ragged else None)
-        kept = torch.stack([torch.stack(layer.keys_values(memory), 1) for layer in self.decoder], 1)
+        pairs = [layer.memory.keys_values(memory) for layer in self.decoder]
+        kept = Memory(pairs, width, lengths if ragged else None)
         rows, shape = len(ids) * width, self.shape
         cache = KeyValueCache.start(
             rows, len(self.decoder), shape.heads, shape.width, min(CAPACITY, self.full_context), memory
         )
-        state = CachedState({}, {"memory": kept, "lengths": lengths}, width, cache=cache, ragged=ragged)
+        state = CachedState({}, width=width, cache=cache, memory=kept)
         for token in self.first:
             step = self.step(state, torch.full((rows,), token, device=ids.device), attention=True)
             assert isinstance(step.state, CachedState)
@@ -224,17 +225,17 @@ class EncoderDecoder(Decoder):
     def step(self, state: CachedState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. `attention`: where it looked in the source, the mean over the heads of the
         upper half of the layers."""
-        memory, time = state.source["memory"], state.time
+        memory, time = state.memory, state.time
+        assert memory is not None
         self._fits(time + 1)
         cache = state.with_capacity(self.full_context)
-        seen = within(state.source["lengths"], memory.shape[4]) if state.ragged else None
         bias = self.position_bias(1, time + 1, time, decoder=True)
         x = self.embed(tokens[:, None], time, decoder=True)
         looked: list[Tensor] = []
         for number, layer in enumerate(self.decoder):
             wanted = looked if attention and number >= len(self.decoder) // 2 else None
-            known, own = memory[:, number].unbind(1), cache.of(number)
-            x = layer(x, mask=bias, memory=known, memory_mask=seen, cache=own, time=time, memory_weights=wanted)
+            own, known = cache.of(number), memory.of(number)
+            x = layer(x, mask=bias, memory=known, cache=own, time=time, memory_weights=wanted)
         where = torch.stack(looked).mean((0, 2)).flatten(0, 1) if attention else None  # (n, rows of each, S)
         logits = self.logits(self.finish(self.norm_decoder(x[:, 0])))
         return Step(logits, replace(state, cache=cache, time=time + 1), where)

@@ -23,7 +23,7 @@ def sinusoidal(length: int, dim: int) -> Float[Tensor, "length dim"]:
 
 
 def rotary(length: int, dim: int) -> Float[Tensor, "2 length dim"]:
-    """Cosines and sines for `turn`, both halves of a head alike (Su et al. 2021)."""
+    """Cosines and sines for `turn`, the sines of the first half of a head negative (Su et al. 2021)."""
     if _without_memory():
         return torch.empty(2, length, 2 * len(range(0, dim, 2)))
     return rotations(torch.arange(length), dim)
@@ -32,15 +32,14 @@ def rotary(length: int, dim: int) -> Float[Tensor, "2 length dim"]:
 def rotations(positions: Shaped[Tensor, "*B T"], dim: int) -> Float[Tensor, "2 *B T dim"]:
     """The same for tokens that stand at any positions, whole numbers or not."""
     angles = positions.float().unsqueeze(-1) * _frequencies(dim, positions.device)
-    angles = torch.cat([angles, angles], -1)
-    return torch.stack([angles.cos(), angles.sin()])
+    return torch.stack([torch.cat([angles.cos()] * 2, -1), torch.cat([-angles.sin(), angles.sin()], -1)])
 
 
 def turn(x: Float[Tensor, "B H T D"], angles: Float[Tensor, "2 *#shape T D"]) -> Float[Tensor, "B H T D"]:
     """Turn queries or keys by angles that are given as cosines and sines, one for each position."""
     cos, sin = angles.to(x.dtype)
     left, right = x.chunk(2, -1)
-    return x * cos + torch.cat([-right, left], -1) * sin
+    return torch.addcmul(x * cos, torch.cat([right, left], -1), sin)
 
 
 def _frequencies(dim: int, device: torch.device | None = None) -> Float[Tensor, " half"]:

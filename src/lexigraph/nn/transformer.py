@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, attend, attend_explicitly
-from lexigraph.nn.cache import KeyValue, KeyValueCache
+from lexigraph.nn.cache import KeyValue, KeyValueCache, Memory
 from lexigraph.nn.feedforward import Activation, FeedForward
 from lexigraph.nn.linear import Linear
 from lexigraph.nn.positions import turn
@@ -105,12 +105,13 @@ class SelfAttention(_Attention):
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
         """`cache` is storage for keys and values, filled up to `time`: the new ones are written behind."""
+        if isinstance(cache, KeyValueCache):
+            new = self.qkv(x).view(len(x), 3, self.heads, self.width)
+            mixed = cache.attend(new, time, rotation=rotation, bias=mask, scale=self.scale, weights=weights)
+            return self.out(mixed.flatten(1).unsqueeze(1))
         q, k, v = self._split(self.qkv(x), 3)
         if rotation is not None:
             q, k = turn(q, rotation), turn(k, rotation)
-        if isinstance(cache, KeyValueCache):
-            mixed = cache.attend(q, k, v, time, bias=mask, scale=self.scale, weights=weights)
-            return self.out(mixed.transpose(1, 2).flatten(2))
         if cache is not None:
             length = x.shape[1]
             for storage, new in zip(cache, (k, v), strict=True):
@@ -120,7 +121,7 @@ class SelfAttention(_Attention):
 
 
 class CrossAttention(_Attention):
-    """Every position looks at a memory, whose keys and values are computed once."""
+    """Every position looks at a memory: as it is, or (in a search) as keys and values that were computed once."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
@@ -129,20 +130,23 @@ class CrossAttention(_Attention):
         self.key_value = Linear(shape.dim, 2 * all_heads, bias=shape.bias)
         self.out = Linear(all_heads, shape.dim, bias=shape.bias)
 
-    def keys_values(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
-        """Keys and values of a memory."""
-        k, v = self._split(self.key_value(memory), 2)
-        return k, v
+    def keys_values(self, memory: Float[Tensor, "B S d"]) -> Float[Tensor, "B S 2 H D"]:
+        """Keys and values of a memory, side by side."""
+        return self.key_value(memory).unflatten(2, (2, self.heads, self.width))
 
     def forward(
         self,
         x: Float[Tensor, "B T d"],
-        memory: KeyValue,
+        memory: Float[Tensor, "B S d"] | Memory,
         mask: Mask | None = None,
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
+        if isinstance(memory, Memory):
+            queries = self.query(x).view(len(x), 1, self.heads, self.width)
+            return self.out(memory.attend(queries, scale=self.scale, weights=weights).flatten(1).unsqueeze(1))
         (q,) = self._split(self.query(x), 1)
-        return self.out(self._mix(q, *memory, False, mask, weights))
+        k, v = self._split(self.key_value(memory), 2)
+        return self.out(self._mix(q, k, v, False, mask, weights))
 
 
 class Layer(nn.Module):
@@ -164,7 +168,7 @@ class Layer(nn.Module):
         x: Float[Tensor, "B T d"],
         rotation: Tensor | None = None,
         mask: Mask | None = None,
-        memory: Float[Tensor, "B S d"] | KeyValue | None = None,
+        memory: Float[Tensor, "B S d"] | Memory | None = None,
         *,
         memory_mask: Tensor | None = None,
         causal: bool = False,
@@ -173,32 +177,18 @@ class Layer(nn.Module):
         weights: list[Tensor] | None = None,
         memory_weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "B T d"]:
-        """`memory`: as it is, or (in a search) as what `keys_values` made of it. `weights` collects attention
-        weights, which are then computed in the open."""
+        """`memory`: as it is, or (in a search) as its keys and values, and then without a mask. `weights`
+        collects attention weights, which are then computed in the open."""
         near = self.norm_attention(x) if self.pre else x
         x = x + self._drop(self.attention(near, rotation, mask, causal, cache, time, weights))
         x = x if self.pre else self.norm_attention(x)
         if memory is not None:
-            seen = self.memory.keys_values(memory) if isinstance(memory, Tensor) else memory
             near = self.norm_memory(x) if self.pre else x
-            x = x + self._drop(self._look(near, seen, memory_mask, memory_weights))
+            x = x + self._drop(self.memory(near, memory, memory_mask, memory_weights))
             x = x if self.pre else self.norm_memory(x)
         near = self.norm_feed_forward(x) if self.pre else x
         x = x + self._drop(self.feed_forward(near))
         return x if self.pre else self.norm_feed_forward(x)
-
-    def keys_values(self, memory: Float[Tensor, "B S d"]) -> KeyValue:
-        """This layer's keys and values of a memory."""
-        return self.memory.keys_values(memory)
-
-    def _look(
-        self, x: Float[Tensor, "B T d"], memory: KeyValue, mask: Tensor | None, weights: list[Tensor] | None
-    ) -> Float[Tensor, "B T d"]:
-        """In a search several rows share a memory: they look at it as so many positions of one row."""
-        sentences = len(memory[0])
-        if len(x) == sentences:
-            return self.memory(x, memory, mask, weights)
-        return self.memory(x.view(sentences, -1, x.shape[-1]), memory, mask, weights).view(x.shape)
 
     def _drop(self, x: Float[Tensor, "B T d"]) -> Float[Tensor, "B T d"]:
         return F.dropout(x, self.dropout) if self.training and self.dropout else x  # decoding feels each call
