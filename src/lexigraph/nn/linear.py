@@ -71,6 +71,8 @@ def _by_integers(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if known != version:
         packed = _Packed(weight.detach(), None if bias is None else bias.detach())
         setattr(weight, PACKED, (version, packed))
+    if len(weight) >= MANY:
+        return packed.multiply_many(x)
     if x.numel() <= x.shape[-1]:  # torch rounds by the range of the whole tensor, which is the row's
         return torch.ops.quantized.linear_dynamic(x, packed.weights, REDUCED)
     return packed.multiply(x)
@@ -97,6 +99,15 @@ class _Packed:
         _kernels().scale_rows(y.data_ptr(), grid, sums, bias)
         return y
 
+    def multiply_many(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape k"]:
+        """The same for so many outputs that to scale them takes a good part of the time: with one zero for all rows,
+        torch does it with all threads."""
+        x = x.float().contiguous()
+        q, scales = torch.empty_like(x), x.new_empty(*x.shape[:-1], 1)
+        _kernels().round_evenly(x.data_ptr(), x.shape[-1], TOP, q.data_ptr(), scales.view(-1).numpy())
+        y = torch.ops.quantized.linear_dynamic(q, self.weights, REDUCED).mul_(scales)
+        return y if self.bias is None else y.add_(self.bias)
+
     @cached_property
     def _scale(self) -> Float[Tensor, " k"]:
         return self.weight.abs().amax(1).clamp(min=1e-12) / 127
@@ -110,12 +121,13 @@ class _Packed:
 
     @cached_property
     def weights(self) -> torch.ScriptObject:
-        """W8 and the bias, laid out for the processor."""
-        engine = torch.backends.quantized.engine
+        """W8 and the bias, laid out for the processor; instead of the bias of many outputs, what their zero adds."""
+        engine, bias = torch.backends.quantized.engine, self.bias
         try:
-            if ONEDNN and len(self.weight) >= MANY:
-                torch.backends.quantized.engine = "onednn"
-            return torch.ops.quantized.linear_prepack(self._integers, self.bias)
+            if len(self.weight) >= MANY:
+                torch.backends.quantized.engine = "onednn" if ONEDNN else engine
+                bias = torch.from_numpy(self._sums[0] * np.float32(-(TOP + 1) / 2))
+            return torch.ops.quantized.linear_prepack(self._integers, bias)
         finally:
             torch.backends.quantized.engine = engine
 

@@ -1,11 +1,13 @@
 """The kernels of nn/linear.py for products in 8 bits: every row of x is rounded by its own range.
 
-round_rows    q = round(x / s) + z,  s = (max - min) / top,  z = round(-min / s)        min ≤ 0 ≤ max
-scale_rows    y = s (q W8ᵀ - z (W8 1)ᵀ) + b      from q W8ᵀ + b;  W8 1: the sums of its rows
+round_rows      q = round(x / s) + z,  s = (max - min) / top,  z = round(-min / s)        min ≤ 0 ≤ max
+scale_rows      y = s (q W8ᵀ - z (W8 1)ᵀ) + b      from q W8ᵀ + b;  W8 1: the sums of its rows
+round_evenly    the same with z = (top + 1) / 2 for all rows, so that z (W8 1)ᵀ is a constant, and y a multiple of
+                what the product gives; s is negative where the furthest number is: every row ends at the top
 
-These are the s and z that torch takes for a whole tensor, with its smallest s and its order of roundings, so that a
-row that is alone may be left to torch (whose oneDNN decides otherwise for two in a million numbers, which lie halfway
-between two steps). `grid` (n, 2) is s and z of every row.
+The first two take the s and z that torch takes for a whole tensor, with its smallest s and its order of roundings, so
+that a row that is alone may be left to torch (whose oneDNN decides otherwise for two in a million numbers, which lie
+halfway between two steps). `grid` (n, 2) is s and z of every row.
 
 Tensors x, q (n, d) and y (n, k) are given by their addresses: to make arrays of them takes longer than to round rows.
 """
@@ -22,6 +24,7 @@ from numba.extending import intrinsic
 from lexigraph.compiled import kernel
 
 FINEST = np.float32(6.1e-5)
+SMALLEST = np.float32(1e-30)  # a row of zeros has a scale, too
 SIGN = np.int32(-(2**31))  # positive numbers are in the order of their bits, and negative ones with this bit turned
 BLOCK = 2048  # outputs, whose sums and biases a core keeps at hand for all rows
 
@@ -58,6 +61,25 @@ def round_rows(x, d, top, q, grid):
                 if bits[r, i] == high:
                     rounded[r, i] = top
         grid[r, 0], grid[r, 1] = scale, zero
+
+
+@kernel("void(int64, int64, float32, int64, float32[::1])")
+def round_evenly(x, d, top, q, scales):
+    n, ends = len(scales), np.zeros(2, np.int32)
+    values, bits = carray(at(x), (n, d), np.float32), carray(at(x), (n, d), np.int32)
+    rounded, limits = carray(at(q), (n, d), np.float32), ends.view(np.float32)
+    zero = (top + np.float32(1)) / np.float32(2)
+    for r in range(n):
+        low, high = np.int32(0), np.int32(0)
+        for i in range(d):
+            low = max(low, bits[r, i] ^ SIGN)
+            high = max(high, bits[r, i])
+        ends[0], ends[1] = low, high  # of -min and max
+        scale = max(limits[0], limits[1], SMALLEST) / (top - zero)
+        scales[r] = scale if limits[1] >= limits[0] else -scale
+        inverse = np.float32(1) / scales[r]
+        for i in range(d):
+            rounded[r, i] = np.int32(min(np.rint(values[r, i] * inverse) + zero, top))
 
 
 @kernel("void(int64, float32[:, ::1], float32[::1], float32[::1])")
