@@ -41,8 +41,8 @@ Quadruple = tuple[str, str, str, str]
 class Space:
     """A model that adds up sentences, many at once."""
 
-    def __init__(self, name: str) -> None:
-        self.model = lexigraph.load(name)
+    def __init__(self, name: str, spaced: bool) -> None:
+        self.model, self.spaced = lexigraph.load(name), spaced
 
     def fits(self, *texts: str) -> bool:
         longest = self.model.network.traits.context - 1
@@ -71,22 +71,24 @@ class Space:
 # ---- sums -----------------------------------------------------------------------------------------------------
 
 
-def pairs_of(pairs: Iterator[tuple[grammar.Clause, grammar.Clause] | None], test: bool) -> Iterator[Pair]:
-    """Pairs of the test split, or of what is kept out of the training split, spelled as books are."""
+def pairs_of(
+    pairs: Iterator[tuple[grammar.Clause, grammar.Clause] | None], test: bool, spaced: bool
+) -> Iterator[Pair]:
+    """Pairs of the test split, or of what is kept out of the training split, spelled as the model's text is."""
     for pair in pairs:
         if pair is None:
             continue
         held = min(map(constructions.split_of, pair)) == "test"  # "test" < "train"
         if held if test else not held and any(map(kept_out, pair)):
-            first, second = (spelled(grammar.realise(clause), spaced=False) for clause in pair)
+            first, second = (spelled(grammar.realise(clause), spaced) for clause in pair)
             yield first, second
 
 
-def any_two(family: str, count: int, test: bool) -> list[Quadruple]:
+def any_two(family: str, count: int, test: bool, spaced: bool) -> list[Quadruple]:
     if test:
         drawn = edits.edit_quadruples(family, count, split="test")
-        return [(spelled(a, False), spelled(b, False), spelled(c, False), spelled(d, False)) for a, b, c, d in drawn]
-    pairs = pairs_of(map(edits.EDITS[family].pair, constructions.clauses(None, 9)), test)
+        return [tuple(spelled(text, spaced) for text in row) for row in drawn]  # type: ignore[misc]
+    pairs = pairs_of(map(edits.EDITS[family].pair, constructions.clauses(None, 9)), test, spaced)
     return [(*x, *y) for x, y in islice(zip(pairs, pairs, strict=False), count) if x != y]
 
 
@@ -94,7 +96,7 @@ def families(space: Space, count: int, noise: float, test: bool) -> dict[str, li
     """The share that is right of every family, there and back."""
     found = {}
     for family in edits.EDITS:
-        drawn = [row for row in any_two(family, count, test) if space.fits(*row)]
+        drawn = [row for row in any_two(family, count, test, space.spaced) if space.fits(*row)]
         there = space.sums([(b, a, c, d) for a, b, c, d in drawn], noise)
         back = space.sums([(a, b, d, c) for a, b, c, d in drawn], noise)
         found[family] = [round(100 * float(way.mean()), 1) for way in (there, back)]
@@ -105,10 +107,11 @@ def two_at_once(space: Space, count: int, noise: float, test: bool) -> dict[str,
     """The share that is right of all pairs of families that some clauses bear at once."""
     clauses = list(islice(constructions.clauses(None, 11), 1500))
     each = {f: map(edit.pair, constructions.clauses(None, 12)) for f, edit in edits.EDITS.items()}
-    donors = {f: list(islice(pairs_of(pairs, test), count)) for f, pairs in each.items()}
+    donors = {f: list(islice(pairs_of(pairs, test, space.spaced), count)) for f, pairs in each.items()}
     found = {}
     for first, second in combinations(edits.EDITS, 2):
-        both = list(islice(pairs_of((combined((first, second), c) for c in clauses), test), count))
+        edited = (combined((first, second), clause) for clause in clauses)
+        both = list(islice(pairs_of(edited, test, space.spaced), count))
         if len(both) < 10:
             continue
         whole = zip(donors[first], donors[second], both, strict=False)
@@ -195,8 +198,9 @@ def main() -> None:
         "--count", type=int, default=200, help="sums of a family; copies and pictures: five times as many"
     )
     parser.add_argument("--test", action="store_true", help="the test split of the grammar: for reporting")
+    parser.add_argument("--spaced", action="store_true", help="the model's text has spaces before marks")
     given = parser.parse_args()
-    space = Space(given.model)
+    space = Space(given.model, given.spaced)
 
     def show(name: str, found: object) -> None:
         print(json.dumps({name: found}), flush=True)

@@ -80,6 +80,9 @@ class Tokenizer:
     )
     size: int = ranged(4096, 1, 10_000_000, about="entries of the vocabulary at most, special tokens included")
     lower: bool = key(False, about="lower-case all text first; letter case cannot be given back then")
+    marked_capitals: bool = key(
+        False, about="bpe: a capital is a mark and the small letter, so that a word's tokens are the same everywhere"
+    )
     min_count: int = ranged(1, 1, about="words or characters seen less often become <unk>")
     special: tuple[str, ...] = key((), about="further special tokens, by name: <mask>, <cls>, <sep>, <0>, <1> …")
     separate: bool = key(

@@ -130,6 +130,44 @@ def test_lower_case():
         assert tok.decode(tok.encode("A BEE éA")) == "a bee éa"
 
 
+@pytest.fixture(scope="module")
+def marked() -> Tokenizer:
+    return Tokenizer.train(iter([*TEXT, *["Sing, bird. The bird may sing, or McBird.\n"] * 50]), kind="bpe", size=700,
+                           marked_capitals=True)  # fmt: skip
+
+
+def test_with_marked_capitals_a_word_has_the_same_tokens_everywhere(marked):
+    assert marked.tokens(marked.encode("Sing, bird.")) == ["⇧", " sing", ",", " bird", "."]
+    assert marked.tokens(marked.encode("The bird may sing.")) == ["⇧", " the", " bird", " may", " sing", "."]
+    assert marked.tokens(marked.encode("McBird"))[-2:] == ["⇧", "bird"]
+
+
+@given(text=st.text(st.one_of(st.characters(exclude_categories=("Cs",), exclude_characters="\x0e"),
+                              st.sampled_from("AZaz  É'\n"))))  # fmt: skip
+@settings(max_examples=300, deadline=None)
+def test_with_marked_capitals_any_text_comes_back(marked, text):
+    assert marked.decode(marked.encode(text)) == text
+    assert marked.decode(marked.encode(text, dropout=0.5, seed=len(text))) == text
+
+
+def test_marked_capitals_are_in_the_file_that_others_read(marked, tmp_path):
+    theirs = tokenizers.Tokenizer.from_file(str(marked.save(tmp_path / "marked.json")))
+    text = "Sing to McBird, Étienne."
+    assert theirs.encode(text).ids == marked.encode(text)
+    assert theirs.decode(theirs.encode(text).ids) == text
+
+
+def test_a_mark_without_a_letter_is_not_written(marked):
+    mark = marked.id_of("\x0e")
+    assert marked.decode([mark, marked.id_of(","), mark]) == ","
+
+
+@pytest.mark.parametrize("settings", [{"kind": "word"}, {"kind": "bpe", "lower": True}])
+def test_capitals_that_are_not_kept_cannot_be_marked(settings):
+    with pytest.raises(LexigraphError, match="Capitals are marked in kind 'bpe'"):
+        Tokenizer.train(iter(TEXT), size=700, marked_capitals=True, **settings)
+
+
 # --- there and back -------------------------------------------------------------------------------------------
 
 

@@ -69,6 +69,7 @@ def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -
         size=settings.size,
         special=() if written else settings.special,  # nothing writes a direction
         lower=settings.lower,
+        marked_capitals=settings.marked_capitals,
         min_count=settings.min_count,
     )
 

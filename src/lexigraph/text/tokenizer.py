@@ -2,7 +2,8 @@
 
     char            one id per character
     word            the most frequent words, split at white space
-    bpe             byte-level byte-pair encoding (Sennrich et al. 2016; GPT-2): any text comes back exactly
+    bpe             byte-level byte-pair encoding (Sennrich et al. 2016; GPT-2): any text comes back exactly; with
+                    marked capitals all but the control character that marks them, U+000E
     wordpiece       words and ##continuations, merged by p(ab)/(p(a)p(b)) (text/wordpiece.py)
     unigram         a unigram language model of pieces, words split at white space (text/unigram.py)
     sentencepiece   the same on raw text, NFKC-normalised, white space as ▁, unseen characters as bytes
@@ -37,7 +38,7 @@ from lexigraph.outputs import free_file
 from lexigraph.run import replacing
 from lexigraph.stored import json_in
 from lexigraph.text import unigram, vocabulary
-from lexigraph.text.vocabulary import BYTES, KINDS, NEVER, SPECIAL, Content, Known
+from lexigraph.text.vocabulary import BYTES, CAPITAL, KINDS, NEVER, SPECIAL, Case, Content, Known
 
 FORMAT = 1
 IMPORTED = "imported"
@@ -103,6 +104,7 @@ class Tokenizer:
         *,
         special: Sequence[str] = (),
         lower: bool = False,
+        marked_capitals: bool = False,
         min_count: int = 1,
         seed: int = 0,
         sample_chars: int = 20_000_000,
@@ -112,6 +114,9 @@ class Tokenizer:
         `source` is a file, a list of files, or any iterable of texts; pass `iter(texts)` if texts could be taken
         for file names. At most `sample_chars` characters, drawn evenly from the whole, are used. Characters, words
         and pairs seen less than `min_count` times are not learned; subwords must be seen twice in any case.
+
+        lower: all letters become small ones. marked_capitals (bpe): a capital letter becomes a mark and the small
+            letter, and comes back: a word then has the same tokens at the beginning of a sentence as inside it.
         """
         if kind not in KINDS:
             near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0)[0]
@@ -122,6 +127,9 @@ class Tokenizer:
             # Letters between punctuation: no kind can learn such a piece from text, so names cannot collide.
             if not re.fullmatch(r"(?=.*[^\W_])([^\w\s]|_)\S+([^\w\s]|_)", name) or name in (*SPECIAL, *BYTES):
                 raise UsageError(f"The special token {name!r} is taken or not of the form <name> or [name].")
+        if marked_capitals and (kind != "bpe" or lower):
+            raise UsageError(f"Capitals are marked in kind 'bpe', and where they are kept; here lower is {lower} and "
+                             f"the kind {kind!r}.")  # fmt: skip
         if size > MOST_TOKENS:
             raise UsageError(f"A tokenizer of size {size} is too large: it has at most {MOST_TOKENS:,} tokens.")
         names = [*SPECIAL, *dict.fromkeys(special)]
@@ -131,7 +139,8 @@ class Tokenizer:
                 f"A {kind} tokenizer of size {size} is too small: the special tokens"
                 f"{' and the 256 bytes' if taken > len(names) else ''} alone take {taken}."
             )
-        content = vocabulary.learn(source, kind, size, names, lower, min_count, seed, sample_chars)
+        case: Case = "marked" if marked_capitals else "lower" if lower else "kept"
+        content = vocabulary.learn(source, kind, size, names, case, min_count, seed, sample_chars)
         # Inside the model's part, where Hugging Face's reader passes over what it does not know.
         content["model"]["lexigraph"] = {"format": FORMAT, "kind": kind, "special": names}
         return cls(content)
@@ -281,12 +290,13 @@ class Tokenizer:
         """Every piece as a person reads it: made once, for a long text asks for each of them many times."""
         if not self._of_bytes:
             return self._pieces
-        return [
+        read = [
             p
             if p in self.special or not _BYTE_OF.keys() >= set(p)
             else bytes(map(_BYTE_OF.__getitem__, p)).decode(errors="backslashreplace")
             for p in self._pieces
         ]
+        return ["⇧" if piece == CAPITAL else piece for piece in read]
 
     @property
     def marks_spaces(self) -> bool:

@@ -6,11 +6,12 @@ import heapq
 import json
 import os
 import random
+import string
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 import tokenizers as hf
@@ -27,6 +28,8 @@ NEVER = -1e4  # the score of pieces that no text may reach: worse than any segme
 NO_TEXT = "The source holds no text to learn from, or nothing in it is seen min_count times."
 TOO_SMALL = "The special tokens and single characters alone are {}: size {} is too small."
 BLOCK_CHARS = 1 << 22  # characters handled at once, in counting and in encoding
+CAPITAL = "\x0e"  # the mark of a capital letter: the control character "shift out", which no text needs
+Case = Literal["kept", "lower", "marked"]  # of letters
 
 
 class Known(TypedDict):
@@ -74,10 +77,10 @@ Texts = str | os.PathLike | Iterable[str] | Iterable[os.PathLike]  # a file, sev
 
 
 def learn(
-    source: Texts, kind: str, size: int, names: list[str], lower: bool, min_count: int, seed: int, sample_chars: int
+    source: Texts, kind: str, size: int, names: list[str], case: Case, min_count: int, seed: int, sample_chars: int
 ) -> Content:
     """A vocabulary of at most `size` tokens, `names` the first of them, as a tokenizer file of Hugging Face's."""
-    shell, lines = _shell(kind, lower), _lines(source)
+    shell, lines = _shell(kind, case), _lines(source)
     if kind == "char":
         shell.model = _char_model(shell, lines, names, size, min_count)
     elif kind == "bpe":
@@ -91,15 +94,25 @@ def learn(
 # --- The six kinds -----------------------------------------------------------------------------------------
 
 
-def _shell(kind: str, lower: bool) -> hf.Tokenizer:
+def _shell(kind: str, case: Case) -> hf.Tokenizer:
     """What stands around the model: normalising, splitting into words, joining again."""
     shell = hf.Tokenizer(models.BPE())
-    normal: list[normalizers.Normalizer] = [normalizers.Lowercase()] if lower else []
+    normal: list[normalizers.Normalizer] = [normalizers.Lowercase()] if case == "lower" else []
     if kind == "char":
         shell.decoder = decoders.Fuse()
     elif kind == "bpe":
-        shell.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-        shell.decoder = decoders.ByteLevel()
+        words = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+        shell.pre_tokenizer, shell.decoder = words, decoders.ByteLevel()
+        if case == "marked":
+            # "The Old" becomes "⇧ the⇧ old": the mark stands before the space, which belongs to the word, and every
+            # text begins with a space, so that a word is the same token at the beginning as elsewhere.
+            marked = [(f" {c}", f"{CAPITAL} {c.lower()}") for c in string.ascii_uppercase]
+            marked += [(c, f"{CAPITAL}{c.lower()}") for c in string.ascii_uppercase]
+            normal = [normalizers.Replace(CAPITAL, ""), normalizers.Prepend(" ")]
+            normal += [normalizers.Replace(capital, mark) for capital, mark in marked]
+            shell.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(CAPITAL, "isolated"), words])
+            back = [decoders.Replace(mark, capital) for capital, mark in [*marked, ("", CAPITAL)]]
+            shell.decoder = decoders.Sequence([decoders.ByteLevel(), *back, decoders.Strip(" ", 1, 0)])
     elif kind == "word":
         shell.pre_tokenizer = pre_tokenizers.WhitespaceSplit()  # and no decoder: words are joined with spaces
     elif kind == "wordpiece":
