@@ -136,8 +136,8 @@ def of_file(space: Space, file: Path, noise: float) -> dict[str, float]:
 # ---- copies and pictures ----------------------------------------------------------------------------------------
 
 
-def copies(space: Space, lines: Sequence[str], count: int) -> dict[str, float]:
-    random, size = Random(0), lambda text: len(space.model.tokenizer.encode(text))
+def copies(space: Space, lines: Sequence[str], count: int, tokens: lexigraph.Tokenizer) -> dict[str, float]:
+    random, size = Random(0), lambda text: len(tokens.encode(text))
     joined = [f"{a} {b}" for a, b in pairwise(lines)]
     texts = {"sentences": random.sample(lines, min(count, len(lines)))}
     texts["30 to 40 tokens"] = list(
@@ -193,6 +193,7 @@ def main() -> None:
     parser.add_argument("--copies", type=Path, help="sentences, in the order of their books")
     parser.add_argument("--rows", type=Path, nargs="*", default=[])
     parser.add_argument("--replay", type=Path, nargs="*", default=[])
+    parser.add_argument("--tokens-of", type=Path, help="run whose tokens the 30 to 40 are; else the model's own")
     parser.add_argument("--noise", type=float, nargs="*", default=[0.0])
     parser.add_argument(
         "--count", type=int, default=200, help="sums of a family; copies and pictures: five times as many"
@@ -217,7 +218,8 @@ def main() -> None:
             show(f"{file.name}, noise {noise}", of_file(space, file, noise))
     if given.copies:
         lines = given.copies.read_text(encoding="utf-8").splitlines()
-        show("copies", copies(space, lines, 5 * given.count))
+        tokens = lexigraph.Tokenizer.load(given.tokens_of) if given.tokens_of else space.model.tokenizer
+        show("copies", copies(space, lines, 5 * given.count, tokens))
         some = [line for line in Random(1).sample(lines, min(len(lines), 6 * given.count)) if space.fits(line)]
         show("pictures", pictures(space, some[: 5 * given.count]))
     for file in given.replay:

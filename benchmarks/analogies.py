@@ -3,6 +3,7 @@
     python benchmarks/analogies.py harvest books.main.txt WORD_LIST HARVEST     parts of clauses, from books
     python benchmarks/analogies.py grammar POOL                                 pairs of sentences, from the grammar
     python benchmarks/analogies.py draw HARVEST POOL OUT.tsv COUNT [--keep-out FILE …] [--workers N]
+    python benchmarks/analogies.py files FOLDER OUT.tsv COUNT                   of sentence-edits and StylePTB
 
 A row has before, after, before2, after2, given and result (objectives/analogies.py of the package). Edits are of a
 feature: the subject's person or number, tense, aspect, modal, polarity, mood, politeness. What is edited comes from
@@ -11,6 +12,9 @@ feature: the subject's person or number, tense, aspect, modal, polarity, mood, p
   and some more, each in both directions, and two at once;
 - plain clauses with words of books (clauses.py), whose verbs are exchanged for others of a word list now and then;
 - book sentences as they are, denied and asked.
+
+`files` is for a variant that is trained on the training part of what else is only measured: statements to questions
+of sentence-edits, one change of tense or voice of StylePTB.
 
 Donor and given sentence are drawn independently, so that they are often of different sources. No sentence has four
 words in a row of those in the files named by --keep-out (the published sums), nor is it one of theirs.
@@ -51,6 +55,7 @@ from clauses import (
 )  # fmt: skip
 
 from lexigraph.evaluation.latent.arithmetic import combined
+from lexigraph.evaluation.latent.edit_files import edit_families
 from lexigraph.evaluation.latent.sentences import spelled
 from lexigraph.text import constructions, grammar
 from lexigraph.text.edits import COMMAND, EDITS, Edit
@@ -340,6 +345,28 @@ def reversed_row(row: Row) -> Row:
 
 # ---- files --------------------------------------------------------------------------------------------------------
 
+HEADER = "before\tafter\tbefore2\tafter2\tgiven\tresult\n"
+OF_FILES = [
+    "subject_aux_inversion",
+    *(f"styleptb: to the {change}" for change in ("future", "past", "present", "passive", "active")),
+]
+LONGEST_OF_FILES = 26  # words; nine tenths of the pairs
+
+
+def file_rows(folder: Path, seed: int = 0) -> Iterator[Row]:
+    """Rows without end of the training halves of pairs in files, both ways round."""
+    random, families = Random(seed), edit_families(folder)
+    known = {
+        name: [pair for pair in families[name][0] if max(text.count(" ") for text in pair) < LONGEST_OF_FILES]
+        for name in OF_FILES
+    }
+    while True:
+        pairs = known[random.choice(OF_FILES)]
+        (a, b), (given, result) = random.choice(pairs), random.choice(pairs)
+        row = (a, b, "", "", given, result)
+        if a != given:
+            yield reversed_row(row) if random.random() < 1 / 3 else row
+
 
 def grams(text: str) -> set[tuple[str, ...]]:
     """The runs of four words of a text."""
@@ -374,12 +401,14 @@ def draw(arguments: tuple[Path, Path, int, int, list[Path]]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    wanted = {"harvest": ("text", "word_list", "out"), "grammar": ("out",), "draw": ("harvest", "pool", "out")}
+    wanted = {"harvest": ("text", "word_list", "out"), "grammar": ("out",), "draw": ("harvest", "pool", "out"),
+              "files": ("folder", "out")}  # fmt: skip
     parts = {name: verbs.add_parser(name) for name in wanted}
     for name, files in wanted.items():
         for file in files:
             parts[name].add_argument(file, type=Path)
-    parts["draw"].add_argument("count", type=int)
+    for name in ("draw", "files"):
+        parts[name].add_argument("count", type=int)
     parts["draw"].add_argument("--keep-out", type=Path, nargs="*", default=[])
     parts["draw"].add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
@@ -389,11 +418,14 @@ def main() -> None:
     elif given.verb == "grammar":
         with lzma.open(given.out, "wt", encoding="utf-8") as stream:
             json.dump(grammar_pool(), stream)
+    elif given.verb == "files":
+        lines = ("\t".join(row) for row in islice(file_rows(given.folder), given.count))
+        given.out.write_text(HEADER + "".join(f"{line}\n" for line in lines), encoding="utf-8")
     else:
         share = -(-given.count // given.workers)
         jobs = [(given.harvest, given.pool, share, 100 + n, given.keep_out) for n in range(given.workers)]
         with given.out.open("w", encoding="utf-8") as file, ProcessPoolExecutor(given.workers) as pool:
-            file.write("before\tafter\tbefore2\tafter2\tgiven\tresult\n")
+            file.write(HEADER)
             for lines in pool.map(draw, jobs):
                 file.writelines(f"{line}\n" for line in lines)
 
