@@ -357,7 +357,7 @@ class PictureAutoencoder(Autoencoder):
         )
         rows = len(memory) * width
         config, head = self.config, self.config.dim // self.config.heads
-        seen = Memory([layer.memory.keys_values(memory) for layer in self.decoder], width)
+        seen = Memory.start([layer.memory.keys_values(memory) for layer in self.decoder], width)
         cache = KeyValueCache.start(rows, config.layers, config.heads, head, self.context, memory)
         level = self._level(beginning.get("noise"), len(memory)).repeat_interleave(width, 0)
         state = CachedState({"noise": level}, width=width, cache=cache, memory=seen)

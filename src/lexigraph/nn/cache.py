@@ -112,7 +112,7 @@ class KeyValueCache:
             where = (self.storage.numpy(), self.layer, self.writers.numpy(), time)
             _kernels().write(new.numpy(), angles.contiguous().numpy(), *where)
             lines, ends = self.beam_indices[:, : time + 1], torch.full_like(self.begins, time + 1)
-            return _look(new, self.storage, self.layer, lines, self.begins, ends, bias, scale)
+            return _by_kernels(new, self.storage, self.layer, lines, self.begins, ends, bias, scale)
         q, k, v = new.unsqueeze(3).unbind(1)
         if rotation is not None:
             q, k = turn(q, rotation), turn(k, rotation)
@@ -128,7 +128,7 @@ class KeyValueCache:
         if self.ragged:
             inside = (positions >= self.begins[:, None])[:, None, None]
             mask = inside if bias is None else bias.masked_fill(~inside, -torch.inf)
-        return _explained(q, keys, values, mask, scale, weights)[:, :, 0]
+        return _by_torch(q, keys, values, mask, scale, weights)[:, :, 0]
 
 
 @dataclass(frozen=True)
@@ -140,38 +140,45 @@ class Memory:
     """
 
     storage: Sequence[Float[Tensor, "n S 2 H D"]]  # of each layer
-    width: int = 1
-    lengths: Int[Tensor, " n"] | None = None  # of each sentence's positions, if some have fewer than others
-    kept: Int[Tensor, " m"] | None = None  # the sentences that are still written, if not all
+    lines: Int[Tensor, "R S"]  # each row's sentence, as often as there are positions
+    begins: Int[Tensor, " R"]
+    ends: Int[Tensor, " R"]  # how many of the positions are the sentence's
+    width: int
+    ragged: bool  # whether some sentences have fewer positions than others
     layer: int = 0
+
+    @classmethod
+    def start(
+        cls, storage: Sequence[Float[Tensor, "n S 2 H D"]], width: int, lengths: Int[Tensor, " n"] | None = None
+    ) -> Memory:
+        count, positions = storage[0].shape[:2]
+        owners = torch.arange(count, device=storage[0].device).repeat_interleave(width)
+        ends = torch.full_like(owners, positions) if lengths is None else lengths[owners]
+        lines = owners[:, None].repeat(1, positions)
+        return cls(storage, lines, torch.zeros_like(ends), ends, width, lengths is not None)
 
     def of(self, layer: int) -> Memory:
         return replace(self, layer=layer)
 
-    def keep(self, sentences: Int[Tensor, " some"]) -> Memory:
-        """Only these sentences, counted among those that are left."""
-        if self.storage[0].is_cpu:
-            return replace(self, kept=sentences if self.kept is None else self.kept[sentences])
-        lengths = None if self.lengths is None else self.lengths[sentences]
-        return replace(self, storage=[each.index_select(0, sentences) for each in self.storage], lengths=lengths)
+    def keep(self, sentences: Int[Tensor, " some"], rows: Int[Tensor, " R"]) -> Memory:
+        """Only these sentences, counted among those that are left, and their rows."""
+        lines, begins, ends = (values.index_select(0, rows) for values in (self.lines, self.begins, self.ends))
+        storage = self.storage if lines.is_cpu else [each.index_select(0, sentences) for each in self.storage]
+        return replace(self, storage=storage, lines=lines, begins=begins, ends=ends)
 
     def attend(
         self, q: Float[Tensor, "R 1 H D"], *, scale: float | None = None, weights: list[Tensor] | None = None
     ) -> Float[Tensor, "R H D"]:
         """Every row looks at its sentence's positions."""
-        own, lengths = self.storage[self.layer], self.lengths
-        positions = own.shape[1]
+        own = self.storage[self.layer]
         if weights is None and _compiled(q):
-            owners = (torch.arange(len(own)) if self.kept is None else self.kept).repeat_interleave(self.width)
-            ends = torch.full_like(owners, positions) if lengths is None else lengths[owners]
-            lines = owners[:, None].expand(-1, positions)
-            return _look(q, own.unsqueeze(1), 0, lines, torch.zeros_like(ends), ends, None, scale)
-        if self.kept is not None:
-            own, lengths = own[self.kept], None if lengths is None else lengths[self.kept]
+            return _by_kernels(q, own.unsqueeze(1), 0, self.lines, self.begins, self.ends, None, scale)
+        if own.is_cpu:
+            own = own[self.lines[:: self.width, 0]]
         keys, values = own.permute(2, 0, 3, 1, 4)
-        mask = None if lengths is None else within(lengths, positions)
+        mask = within(self.ends[:: self.width], own.shape[1]) if self.ragged else None
         queries = q.view(len(own), self.width, *q.shape[2:]).transpose(1, 2)  # as so many positions of one row
-        return _explained(queries, keys, values, mask, scale, weights).transpose(1, 2).flatten(0, 1)
+        return _by_torch(queries, keys, values, mask, scale, weights).transpose(1, 2).flatten(0, 1)
 
 
 def _compiled(queries: Tensor) -> bool:
@@ -179,7 +186,7 @@ def _compiled(queries: Tensor) -> bool:
     return queries.is_cpu and queries.dtype is torch.float32 and not torch.is_grad_enabled()
 
 
-def _look(
+def _by_kernels(
     queries: Float[Tensor, "R n H D"],
     storage: Float[Tensor, "W L C 2 H D"],
     layer: int,
@@ -201,7 +208,7 @@ def _look(
     return mixed
 
 
-def _explained(
+def _by_torch(
     q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, scale: float | None, weights: list[Tensor] | None
 ) -> Float[Tensor, "B H T D"]:
     """Attention by torch; `weights` collects its weights."""
@@ -224,7 +231,8 @@ class CachedState(State):
         return replace(self, rows=picked(self.rows, rows), cache=self.cache.reorder(rows))
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> CachedState:
-        rows, memory = self.rows_of(sentences), self.memory and self.memory.keep(sentences)
+        rows = self.rows_of(sentences)
+        memory = self.memory and self.memory.keep(sentences, rows)
         source, cache = picked(self.source, sentences), self.cache.keep(rows)
         return replace(self, rows=picked(self.rows, rows), source=source, cache=cache, memory=memory)
 

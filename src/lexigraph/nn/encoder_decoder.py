@@ -210,7 +210,7 @@ class EncoderDecoder(Decoder):
         ragged = bool((lengths < ids.shape[1]).any())
         memory = self.read(ids, lengths if ragged else None)
         pairs = [layer.memory.keys_values(memory) for layer in self.decoder]
-        kept = Memory(pairs, width, lengths if ragged else None)
+        kept = Memory.start(pairs, width, lengths if ragged else None)
         rows, shape = len(ids) * width, self.shape
         cache = KeyValueCache.start(
             rows, len(self.decoder), shape.heads, shape.width, min(CAPACITY, self.full_context), memory
