@@ -267,6 +267,7 @@ def test_the_command_prints_and_saves_everything(tiny_runs, tmp_path, monkeypatc
     assert saved["reconstruction"]["domains"]["same"]["given"] == 10
     assert saved["mixture"]["mixture"] == "the run's own"
     assert len(saved["robustness"].get("damages", ())) == (10 if system == "picture" else 0)
+    assert ("families" in saved["likeness"]) == (system == "picture")
     assert ("8-bit picture" in saved["reconstruction"]["pictures"]) == (system == "picture")
     assert "<h2>arithmetic: groups</h2>" in (tmp_path / "run" / "latent.html").read_text()
     for wrong in (["--quick"], ["--suite", "other"]):

@@ -14,6 +14,7 @@ from lexigraph.evaluation.latent import judge as judges
 from lexigraph.evaluation.latent.arithmetic import GROUPS, arithmetic, combined_pairs
 from lexigraph.evaluation.latent.interpolation import describe, fixed_pairs, interpolate, repeats
 from lexigraph.evaluation.latent.judge import Verdicts, ceiling, fluency, unlike
+from lexigraph.evaluation.latent.likeness import likeness
 from lexigraph.evaluation.latent.mixture import copies, likelihood, purity, round_trip, sampled, variety
 from lexigraph.evaluation.latent.reconstruction import damaged, in_position, reconstruct
 from lexigraph.evaluation.latent.sentences import fitting, mean, ordered, overlap, spaced, spelled, whole
@@ -106,6 +107,35 @@ class Painter(Codec):
         order, bars = list(self.known), pictures.reshape(len(pictures), 8, -1).mean(2) > 100
         numbers = (bars << np.arange(8)).sum(1)
         return [order[number] if number < len(order) else "?" for number in numbers]
+
+
+class WordSketch(Codec):
+    """Every word has a vector of its own, and a sentence is their sum; a dot of the picture for each number."""
+
+    def position(self, text):
+        seeds = (np.random.default_rng(list(word.encode())) for word in text.split())
+        return np.sum([seed.normal(size=self.network.latent) for seed in seeds], 0).astype(np.float32)
+
+    def pictures(self, z):
+        grey = np.clip(128 + 12 * z, 0, 255).astype(np.uint8)
+        return np.ascontiguousarray(np.broadcast_to(grey[:, None, :, None], (*grey.shape, grey.shape[1], 3)))
+
+
+def test_pictures_of_an_edit_are_alike_where_words_are_drawn_and_not_where_sentences_are_numbered():
+    def shares(model):
+        model.network.draws = True
+        return {name: each["value"] for name, each in likeness(model, 20)["all_families"].items()}
+
+    words, numbered = shares(WordSketch(LINES)), shares(Strangers(LINES))
+    assert 0 < words["pictures"] < 0.75
+    assert words["vectors"] == pytest.approx(words["pictures"], abs=0.05)
+    assert numbered == pytest.approx({"pictures": 1.0, "vectors": 1.0}, abs=0.1)
+
+
+class Strangers(WordSketch):
+    """A random vector for each sentence."""
+
+    position = Codec.position
 
 
 def test_broad_bars_survive_every_damage_and_thin_ones_do_not():

@@ -28,6 +28,7 @@ from lexigraph.evaluation.latent import judge as judges
 from lexigraph.evaluation.latent.arithmetic import arithmetic
 from lexigraph.evaluation.latent.edit_files import edit_families, file_arithmetic
 from lexigraph.evaluation.latent.interpolation import interpolate
+from lexigraph.evaluation.latent.likeness import likeness
 from lexigraph.evaluation.latent.mixture import COMPONENTS, likelihood, round_trips, sampled
 from lexigraph.evaluation.latent.probes import probes
 from lexigraph.evaluation.latent.reconstruction import damaged, draws, reconstruct
@@ -40,7 +41,7 @@ from lexigraph.text.corpus import GRAMMAR, texts_of
 
 PARTS = (
     *("reconstruction", "arithmetic", "edit files", "interpolation", "mixture", "round trip", "similarity"),
-    *("probes", "robustness"),
+    *("probes", "robustness", "likeness"),
 )
 Suite = dict[str, Mapping[str, Result]]  # parts, the signature, and the seconds that each part took
 
@@ -54,7 +55,7 @@ class Sizes:
     lossless: int = 100  # of these, in lossless mode
     domain: int = 500  # of each other domain
     quadruples: int = 200  # of each family of edits
-    file_pairs: int = 100  # of each family of pairs in files
+    file_pairs: int = 100  # of each family of pairs in files, and of pairs whose pictures are compared
     pairs: int = 200  # to interpolate between
     vectors: int = 5000  # under the mixture
     samples: int = 500
@@ -164,6 +165,7 @@ class Given:
             "similarity": self._meanings,
             "probes": self._probes,
             "robustness": self._damages,
+            "likeness": self._likeness,
         }
 
     def _reconstruction(self) -> Results:
@@ -215,9 +217,16 @@ class Given:
         return probes(self.model, training=count, testing=count // 2, seed=self.seed, spaced=self.spaced)
 
     def _damages(self) -> Results:
+        self._require_pictures()
+        return damaged(self.model, self.texts[: self.sizes.damaged], self.seed)
+
+    def _likeness(self) -> Results:
+        self._require_pictures()
+        return likeness(self.model, self.sizes.file_pairs, spaced=self.spaced)
+
+    def _require_pictures(self) -> None:
         if not draws(self.model):
             raise Missing("the model draws no pictures")
-        return damaged(self.model, self.texts[: self.sizes.damaged], self.seed)
 
 
 def check(
