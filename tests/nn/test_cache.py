@@ -73,14 +73,14 @@ def test_queries_and_keys_are_turned_before_they_are_kept(compiled, turns):
 def test_rows_look_at_their_own_sentence_whichever_have_ended(compiled, ragged):
     sentences, width, positions = 5, 3, 7
     lengths = torch.tensor([7, 2, 5, 1, 3]) if ragged else None
-    layers = torch.randn(LAYERS, sentences, positions, 2, HEADS, WIDTH)
+    layers = torch.randn(LAYERS, sentences, 2, positions, HEADS, WIDTH)
     memory, left = Memory.start(list(layers), width, lengths), torch.arange(sentences)
     with torch.no_grad():
         for kept in (torch.tensor([0, 1, 3, 4]), torch.tensor([1, 3])):
             rows = (kept[:, None] * width + torch.arange(width)).flatten()
             memory, left = memory.keep(kept, rows), left[kept]
             q = torch.randn(len(left) * width, 1, HEADS, WIDTH)
-            for layer, (keys, values) in enumerate(layers.permute(0, 3, 1, 4, 2, 5)):
+            for layer, (keys, values) in enumerate(layers.permute(0, 2, 1, 4, 3, 5)):
                 found = memory.of(layer).attend(q, weights=None if compiled else [])
                 for row, query in enumerate(q):
                     mine = left[row // width]

@@ -18,9 +18,9 @@ of a head, n sentences.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 
 import torch
@@ -30,8 +30,8 @@ from torch import Tensor
 from lexigraph.nn.attention import Mask, attend, attend_explicitly, within
 from lexigraph.nn.positions import turn
 from lexigraph.nn.stepper import State, picked
+from lexigraph.nn.threads import in_threads
 
-SIMD_WIDTH = 16  # numbers that a processor takes at once: softmax over fewer is many times slower
 KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 
 
@@ -39,7 +39,7 @@ KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 class KeyValueCache:
     """The positions of all layers; `of(layer)` is what one layer writes to and reads from."""
 
-    storage: Float[Tensor, "W L C 2 H D"]
+    storage: Float[Tensor, "W L 2 C H D"]
     beam_indices: Int[Tensor, "R C"]
     writers: Int[Tensor, " R"]  # each row's own storage, which no other has
     begins: Int[Tensor, " R"]  # the first place of each row that is not empty
@@ -49,7 +49,7 @@ class KeyValueCache:
 
     @classmethod
     def start(cls, rows: int, layers: int, heads: int, width: int, capacity: int, like: Tensor) -> KeyValueCache:
-        storage = like.new_empty(rows, layers, capacity, 2, heads, width)
+        storage = like.new_empty(rows, layers, 2, capacity, heads, width)
         writers = torch.arange(rows, device=like.device)
         return cls(storage, writers[:, None].repeat(1, capacity), writers, torch.zeros_like(writers))
 
@@ -62,7 +62,7 @@ class KeyValueCache:
 
     def of_prompts(self, width: int) -> list[KeyValue]:
         """Where each layer writes keys and values of whole prompts: those of the first row of each sentence."""
-        stores = self.storage[::width].permute(1, 3, 0, 4, 2, 5)  # (L, 2, B, H, C, D)
+        stores = self.storage[::width].permute(1, 2, 0, 4, 3, 5)  # (L, 2, B, H, C, D)
         return [(keys, values) for keys, values in stores]
 
     def reorder(self, rows: Int[Tensor, " R"]) -> KeyValueCache:
@@ -83,7 +83,7 @@ class KeyValueCache:
         if more <= 0:
             return self
         writers, layers, _, _, heads, width = self.storage.shape
-        storage = torch.cat([self.storage, self.storage.new_empty(writers, layers, more, 2, heads, width)], 2)
+        storage = torch.cat([self.storage, self.storage.new_empty(writers, layers, 2, more, heads, width)], 3)
         return replace(
             self,
             storage=storage,
@@ -110,20 +110,20 @@ class KeyValueCache:
         if weights is None and _compiled(new):
             angles = new.new_empty(2, 0, new.shape[3]) if rotation is None else rotation.reshape(2, -1, new.shape[3])
             where = (self.storage.numpy(), self.layer, self.writers.numpy(), time)
-            _kernels().write(new.numpy(), angles.contiguous().numpy(), *where)
+            write = partial(_kernels().write, new.numpy(), angles.contiguous().numpy(), *where)
             lines, ends = self.beam_indices[:, : time + 1], torch.full_like(self.begins, time + 1)
-            return _by_kernels(new, self.storage, self.layer, lines, self.begins, ends, bias, scale)
+            return _by_kernels(new, self.storage, self.layer, lines, self.begins, ends, bias, scale, write)
         q, k, v = new.unsqueeze(3).unbind(1)
         if rotation is not None:
             q, k = turn(q, rotation), turn(k, rotation)
         own, positions = self.storage[:, self.layer], torch.arange(time + 1, device=q.device)
         if self.straight:
-            own[:, time, 0], own[:, time, 1] = k[:, :, 0], v[:, :, 0]
-            keys, values = own[:, : time + 1].permute(2, 0, 3, 1, 4)
+            own[:, 0, time], own[:, 1, time] = k[:, :, 0], v[:, :, 0]
+            keys, values = own[:, :, : time + 1].transpose(2, 3).unbind(1)
         else:
             lines = self.beam_indices[:, : time + 1]
-            own[self.writers, time] = torch.stack([k[:, :, 0], v[:, :, 0]], 1)
-            keys, values = own[lines, positions].permute(2, 0, 3, 1, 4)
+            own[self.writers, 0, time], own[self.writers, 1, time] = k[:, :, 0], v[:, :, 0]
+            keys, values = (own[lines, n, positions].transpose(1, 2) for n in (0, 1))
         mask = bias
         if self.ragged:
             inside = (positions >= self.begins[:, None])[:, None, None]
@@ -139,7 +139,7 @@ class Memory:
     which sentence is theirs: to move the others together at each end would take longer than to look at them.
     """
 
-    storage: Sequence[Float[Tensor, "n S 2 H D"]]  # of each layer
+    storage: Sequence[Float[Tensor, "n 2 S H D"]]  # of each layer
     lines: Int[Tensor, "R S"]  # each row's sentence, as often as there are positions
     begins: Int[Tensor, " R"]
     ends: Int[Tensor, " R"]  # how many of the positions are the sentence's
@@ -149,9 +149,9 @@ class Memory:
 
     @classmethod
     def start(
-        cls, storage: Sequence[Float[Tensor, "n S 2 H D"]], width: int, lengths: Int[Tensor, " n"] | None = None
+        cls, storage: Sequence[Float[Tensor, "n 2 S H D"]], width: int, lengths: Int[Tensor, " n"] | None = None
     ) -> Memory:
-        count, positions = storage[0].shape[:2]
+        count, _, positions = storage[0].shape[:3]
         owners = torch.arange(count, device=storage[0].device).repeat_interleave(width)
         ends = torch.full_like(owners, positions) if lengths is None else lengths[owners]
         lines = owners[:, None].repeat(1, positions)
@@ -172,11 +172,11 @@ class Memory:
         """Every row looks at its sentence's positions."""
         own = self.storage[self.layer]
         if weights is None and _compiled(q):
-            return _by_kernels(q, own.unsqueeze(1), 0, self.lines, self.begins, self.ends, None, scale)
+            return _by_kernels(q, own.unsqueeze(1), 0, self.lines, self.begins, self.ends, scale=scale)
         if own.is_cpu:
             own = own[self.lines[:: self.width, 0]]
-        keys, values = own.permute(2, 0, 3, 1, 4)
-        mask = within(self.ends[:: self.width], own.shape[1]) if self.ragged else None
+        keys, values = own.transpose(2, 3).unbind(1)
+        mask = within(self.ends[:: self.width], own.shape[2]) if self.ragged else None
         queries = q.view(len(own), self.width, *q.shape[2:]).transpose(1, 2)  # as so many positions of one row
         return _by_torch(queries, keys, values, mask, scale, weights).transpose(1, 2).flatten(0, 1)
 
@@ -188,23 +188,29 @@ def _compiled(queries: Tensor) -> bool:
 
 def _by_kernels(
     queries: Float[Tensor, "R n H D"],
-    storage: Float[Tensor, "W L C 2 H D"],
+    storage: Float[Tensor, "W L 2 C H D"],
     layer: int,
     lines: Int[Tensor, "R T"],
     begins: Int[Tensor, " R"],
     ends: Int[Tensor, " R"],
-    bias: Mask | None,
-    scale: float | None,
+    bias: Mask | None = None,
+    scale: float | None = None,
+    write: Callable[[int, int], None] | None = None,
 ) -> Float[Tensor, "R H D"]:
-    """The first of each row's queries looks along its line, by kernels."""
-    kernels, (rows, positions), (heads, width) = _kernels(), lines.shape, queries.shape[2:]
-    scores = torch.empty(rows, heads, -(-positions // SIMD_WIDTH) * SIMD_WIDTH)
+    """The first of each row's queries looks along its line, after `write` has written what belongs to these rows."""
+    (rows, positions), (heads, width) = lines.shape, queries.shape[2:]
     mixed = torch.empty(rows, heads, width)
     along = (storage.numpy(), layer, lines.contiguous().numpy(), begins.numpy(), ends.numpy())
-    kernels.score(queries.numpy(), *along, width**-0.5 if scale is None else scale, scores.numpy())
-    if bias is not None:
-        scores[:, :, :positions] += bias[:, :, 0]
-    kernels.mix(*along, scores.softmax(2).numpy(), mixed.numpy())
+    size = width**-0.5 if scale is None else scale
+    added = (torch.empty(heads, 0) if bias is None else bias[0, :, 0].contiguous()).numpy()
+    look = partial(_kernels().look, queries.numpy(), *along, size, added, mixed.numpy())
+
+    def work(first: int, last: int) -> None:
+        if write is not None:
+            write(first, last)
+        look(first, last)
+
+    in_threads(work, rows, rows * positions * heads * width)
     return mixed
 
 

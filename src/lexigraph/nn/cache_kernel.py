@@ -1,62 +1,96 @@
 """The kernels of nn/cache.py: every row writes its key and value, and its query looks along its line.
 
 write    queries and keys are turned to their position, where there is a rotation; keys and values are stored
-score    w_t = scale q · k(lines[t], t)
-mix      out = Σ_t w_t v(lines[t], t)                     with w after its softmax
+look     w = softmax over t of (scale q · k(lines[t], t) + bias[t]);    out = Σ_t w_t v(lines[t], t)
 
 New queries, keys and values stand side by side, (R, 3, H, D); of a memory there are queries alone, (R, 1, H, D). The
-storage is (W, L, C, 2, H, D), w is (R, H, T or more). Row r sees the positions from begins[r] to ends[r]; elsewhere w
-is -inf. `angles` (2, 1 or R, D) are those of nn/positions.py; (2, 0, D): nothing is turned.
+storage is (W, L, 2, C, H, D). Row r sees positions from begins[r] to ends[r]. `angles` (2, 1 or R, D) are those of
+nn/positions.py, (2, 0, D): nothing is turned; `bias` is (H, T), (H, 0): nothing is added. Both kernels work on rows
+from `first` to `last`, so that several threads may share them: no row writes what another reads in the same step.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from lexigraph.compiled import kernel
+from lexigraph.compiled import kernel, part
 
 STORAGE = "float32[:, :, :, :, :, ::1], int64"
-LINES = f"{STORAGE}, int64[:, ::1], int64[::1], int64[::1]"
+LEAST = np.float32(-87)  # e to the power of less is 0
+TO_BINARY = np.float32(1 / np.log(2))
+POWERS = tuple(np.float32(np.log(2) ** n / np.prod(np.arange(1.0, n + 1))) for n in range(7))  # of 2ᶠ: error 2e-7
 
 
-@kernel(f"void(float32[:, :, :, ::1], float32[:, :, ::1], {STORAGE}, int64[::1], int64)")
-def write(new, angles, storage, layer, writers, position):
-    (rows, _, heads, width), turned = new.shape, angles.shape[1]
+@kernel(f"void(float32[:, :, :, ::1], float32[:, :, ::1], {STORAGE}, int64[::1], int64, int64, int64)")
+def write(new, angles, storage, layer, writers, position, first, last):
+    (heads, width), turned = new.shape[2:], angles.shape[1]
     half = width // 2
-    for r in range(rows):
+    for r in range(first, last):
         if turned:
             cos, sin = angles[0, min(r, turned - 1)], angles[1, min(r, turned - 1)]
-            for part in range(2):
+            for which in range(2):
                 for h in range(heads):
                     for d in range(half):
-                        left, right = new[r, part, h, d], new[r, part, h, d + half]
-                        new[r, part, h, d] = left * cos[d] + right * sin[d]
-                        new[r, part, h, d + half] = right * cos[d + half] + left * sin[d + half]
-        storage[writers[r], layer, position] = new[r, 1:]
+                        left, right = new[r, which, h, d], new[r, which, h, d + half]
+                        new[r, which, h, d] = left * cos[d] + right * sin[d]
+                        new[r, which, h, d + half] = right * cos[d + half] + left * sin[d + half]
+        for which in range(2):
+            storage[writers[r], layer, which, position] = new[r, 1 + which]
 
 
-@kernel(f"void(float32[:, :, :, ::1], {LINES}, float32, float32[:, :, ::1])")
-def score(new, storage, layer, lines, begins, ends, scale, w):
-    heads, width = new.shape[2:]
-    for r in range(len(lines)):
-        w[r, :, : begins[r]] = -np.inf
-        w[r, :, ends[r] :] = -np.inf
-        for t in range(begins[r], ends[r]):
-            keys = storage[lines[r, t], layer, t, 0]
+@part
+def softmax(w, exponents, powers):
+    """In place. eˣ = 2ⁿ 2ᶠ with n whole and |f| ≤ ½, 2ⁿ by its bits: many at once, where exp is one after another."""
+    highest = w[0]
+    for t in range(1, len(w)):
+        highest = max(highest, w[t])
+    for t in range(len(w)):
+        x = max(w[t] - highest, LEAST) * TO_BINARY
+        n = np.rint(x)
+        f = x - n
+        found = POWERS[6]
+        found = found * f + POWERS[5]
+        found = found * f + POWERS[4]
+        found = found * f + POWERS[3]
+        found = found * f + POWERS[2]
+        found = found * f + POWERS[1]
+        w[t] = found * f + POWERS[0]
+        exponents[t] = (np.int32(n) + np.int32(127)) << np.int32(23)
+    total = np.float32(0)
+    for t in range(len(w)):
+        w[t] *= powers[t]
+        total += w[t]
+    share = np.float32(1) / total
+    for t in range(len(w)):
+        w[t] *= share
+
+
+@kernel(
+    f"void(float32[:, :, :, ::1], {STORAGE}, int64[:, ::1], int64[::1], int64[::1], float32, float32[:, ::1], "
+    "float32[:, :, ::1], int64, int64)"
+)
+def look(new, storage, layer, lines, begins, ends, scale, bias, out, first, last):
+    (heads, width), positions, biased = new.shape[2:], lines.shape[1], bias.shape[1] > 0
+    w, exponents = np.empty((heads, positions), np.float32), np.empty(positions, np.int32)
+    powers = exponents.view(np.float32)
+    for r in range(first, last):
+        begin, end = begins[r], ends[r]
+        for t in range(begin, end):
+            keys = storage[lines[r, t], layer, 0, t]
             for h in range(heads):
                 total = np.float32(0)
                 for d in range(width):
                     total += new[r, 0, h, d] * keys[h, d]
-                w[r, h, t] = scale * total
-
-
-@kernel(f"void({LINES}, float32[:, :, ::1], float32[:, :, ::1])")
-def mix(storage, layer, lines, begins, ends, w, out):
-    heads, width = out.shape[1:]
-    for r in range(len(lines)):
+                w[h, t] = scale * total
+        for h in range(heads):
+            if biased:
+                for t in range(begin, end):
+                    w[h, t] += bias[h, t]
+            softmax(w[h, begin:end], exponents, powers)
         out[r] = 0
-        for t in range(begins[r], ends[r]):
-            values = storage[lines[r, t], layer, t, 1]
+        for t in range(begin, end):
+            values = storage[lines[r, t], layer, 1, t]
             for h in range(heads):
+                weight = w[h, t]
                 for d in range(width):
-                    out[r, h, d] += w[r, h, t] * values[h, d]
+                    out[r, h, d] += weight * values[h, d]

@@ -130,9 +130,9 @@ class CrossAttention(_Attention):
         self.key_value = Linear(shape.dim, 2 * all_heads, bias=shape.bias)
         self.out = Linear(all_heads, shape.dim, bias=shape.bias)
 
-    def keys_values(self, memory: Float[Tensor, "B S d"]) -> Float[Tensor, "B S 2 H D"]:
-        """Keys and values of a memory, side by side."""
-        return self.key_value(memory).unflatten(2, (2, self.heads, self.width))
+    def keys_values(self, memory: Float[Tensor, "B S d"]) -> Float[Tensor, "B 2 S H D"]:
+        """Keys and values of a memory."""
+        return self.key_value(memory).unflatten(2, (2, self.heads, self.width)).transpose(1, 2).contiguous()
 
     def forward(
         self,
