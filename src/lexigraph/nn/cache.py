@@ -20,9 +20,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from types import ModuleType
+from functools import cache
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -30,7 +30,6 @@ from torch import Tensor
 from lexigraph.nn.attention import Mask, attend, attend_explicitly, within
 from lexigraph.nn.positions import turn
 from lexigraph.nn.stepper import State, picked
-from lexigraph.nn.threads import in_threads
 
 KeyValue = tuple[Tensor, Tensor]  # (B, H, S, D) each
 
@@ -108,11 +107,8 @@ class KeyValueCache:
         if not self.straight:
             self.beam_indices[:, time] = self.writers
         if weights is None and _compiled(new):
-            angles = new.new_empty(2, 0, new.shape[3]) if rotation is None else rotation.reshape(2, -1, new.shape[3])
-            where = (self.storage.numpy(), self.layer, self.writers.numpy(), time)
-            write = partial(_kernels().write, new.numpy(), angles.contiguous().numpy(), *where)
-            lines, ends = self.beam_indices[:, : time + 1], torch.full_like(self.begins, time + 1)
-            return _by_kernels(new, self.storage, self.layer, lines, self.begins, ends, bias, scale, write)
+            along = (self.beam_indices, self.begins, torch.full_like(self.begins, time + 1))
+            return _by_kernel(new, self.storage, self.layer, along, scale, self.writers, rotation, bias)
         q, k, v = new.unsqueeze(3).unbind(1)
         if rotation is not None:
             q, k = turn(q, rotation), turn(k, rotation)
@@ -172,7 +168,7 @@ class Memory:
         """Every row looks at its sentence's positions."""
         own = self.storage[self.layer]
         if weights is None and _compiled(q):
-            return _by_kernels(q, own.unsqueeze(1), 0, self.lines, self.begins, self.ends, scale=scale)
+            return _by_kernel(q, own.unsqueeze(1), 0, (self.lines, self.begins, self.ends), scale)
         if own.is_cpu:
             own = own[self.lines[:: self.width, 0]]
         keys, values = own.transpose(2, 3).unbind(1)
@@ -182,35 +178,32 @@ class Memory:
 
 
 def _compiled(queries: Tensor) -> bool:
-    """Whether kernels serve."""
+    """Whether the kernel serves."""
     return queries.is_cpu and queries.dtype is torch.float32 and not torch.is_grad_enabled()
 
 
-def _by_kernels(
-    queries: Float[Tensor, "R n H D"],
+def _by_kernel(
+    new: Float[Tensor, "R n H D"],
     storage: Float[Tensor, "W L 2 C H D"],
     layer: int,
-    lines: Int[Tensor, "R T"],
-    begins: Int[Tensor, " R"],
-    ends: Int[Tensor, " R"],
+    along: tuple[Int[Tensor, "R T"], Int[Tensor, " R"], Int[Tensor, " R"]],
+    scale: float | None,
+    writers: Int[Tensor, " R"] | None = None,
+    rotation: Tensor | None = None,
     bias: Mask | None = None,
-    scale: float | None = None,
-    write: Callable[[int, int], None] | None = None,
 ) -> Float[Tensor, "R H D"]:
-    """The first of each row's queries looks along its line, after `write` has written what belongs to these rows."""
-    (rows, positions), (heads, width) = lines.shape, queries.shape[2:]
+    """Every row writes what is new, if there are writers, and looks along its line from its beginning to its end."""
+    rows, _, heads, width = new.shape
     mixed = torch.empty(rows, heads, width)
-    along = (storage.numpy(), layer, lines.contiguous().numpy(), begins.numpy(), ends.numpy())
+    own = np.empty(0, np.int64) if writers is None else writers.numpy()
+    angles = np.empty((2, 0, width), np.float32) if rotation is None else rotation.reshape(2, -1, width).numpy()
+    added = np.empty((heads, 0), np.float32) if bias is None else bias[0, :, 0].numpy()
+    lines, begins, ends = (each.numpy() for each in along)
     size = width**-0.5 if scale is None else scale
-    added = (torch.empty(heads, 0) if bias is None else bias[0, :, 0].contiguous()).numpy()
-    look = partial(_kernels().look, queries.numpy(), *along, size, added, mixed.numpy())
-
-    def work(first: int, last: int) -> None:
-        if write is not None:
-            write(first, last)
-        look(first, last)
-
-    in_threads(work, rows, rows * positions * heads * width)
+    places = (storage.numpy(), layer, lines, begins, ends)
+    _kernel()(
+        new.numpy(), np.ascontiguousarray(angles), own, *places, size, np.ascontiguousarray(added), mixed.numpy()
+    )
     return mixed
 
 
@@ -248,5 +241,6 @@ class CachedState(State):
 
 
 @cache
-def _kernels() -> ModuleType:
-    return importlib.import_module("lexigraph.nn.cache_kernel")  # when it is first used: Numba takes a while to load
+def _kernel() -> Callable[..., None]:
+    found: Callable[..., None] = importlib.import_module("lexigraph.nn.cache_kernel").attend
+    return found  # when it is first used: Numba takes a while to load

@@ -1,12 +1,13 @@
-"""The kernels of nn/cache.py: every row writes its key and value, and its query looks along its line.
+"""The kernel of nn/cache.py: every row writes its key and value, and its query looks along its line.
 
-write    queries and keys are turned to their position, where there is a rotation; keys and values are stored
-look     w = softmax over t of (scale q · k(lines[t], t) + bias[t]);    out = Σ_t w_t v(lines[t], t)
+write     queries and keys are turned to their position, where there is a rotation; key and value are stored there
+attend    after that, w = softmax over t of (scale q · k(lines[t], t) + bias[t]),    out = Σ_t w_t v(lines[t], t)
 
-New queries, keys and values stand side by side, (R, 3, H, D); of a memory there are queries alone, (R, 1, H, D). The
-storage is (W, L, 2, C, H, D). Row r sees positions from begins[r] to ends[r]. `angles` (2, 1 or R, D) are those of
-nn/positions.py, (2, 0, D): nothing is turned; `bias` is (H, T), (H, 0): nothing is added. Both kernels work on rows
-from `first` to `last`, so that several threads may share them: no row writes what another reads in the same step.
+New queries, keys and values stand side by side, (R, 3, H, D); of a memory there are queries alone, (R, 1, H, D), and
+no `writers`: nothing is written. The storage is (W, L, 2, C, H, D), lines are (R, T or more). Row r sees positions
+from begins[r] to ends[r], the last of them its own. `angles` (2, 1 or R, D) are those of nn/positions.py; (2, 0, D):
+nothing is turned; `bias` is (H, T), (H, 0): nothing is added. One thread does it all: others would have to wait for
+torch's own, which go on spinning for a while after each of its operations.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ import numpy as np
 
 from lexigraph.compiled import kernel, part
 
-STORAGE = "float32[:, :, :, :, :, ::1], int64"
 LEAST = np.float32(-87)  # e to the power of less is 0
 TO_BINARY = np.float32(1 / np.log(2))
 POWERS = tuple(np.float32(np.log(2) ** n / np.prod(np.arange(1.0, n + 1))) for n in range(7))  # of 2ᶠ: error 2e-7
 
 
-@kernel(f"void(float32[:, :, :, ::1], float32[:, :, ::1], {STORAGE}, int64[::1], int64, int64, int64)")
-def write(new, angles, storage, layer, writers, position, first, last):
+@part
+def write(new, angles, storage, layer, writer, position, r):
     (heads, width), turned = new.shape[2:], angles.shape[1]
     half = width // 2
-    for r in range(first, last):
-        if turned:
-            cos, sin = angles[0, min(r, turned - 1)], angles[1, min(r, turned - 1)]
-            for which in range(2):
-                for h in range(heads):
-                    for d in range(half):
-                        left, right = new[r, which, h, d], new[r, which, h, d + half]
-                        new[r, which, h, d] = left * cos[d] + right * sin[d]
-                        new[r, which, h, d + half] = right * cos[d + half] + left * sin[d + half]
+    if turned:
+        cos, sin = angles[0, min(r, turned - 1)], angles[1, min(r, turned - 1)]
         for which in range(2):
-            storage[writers[r], layer, which, position] = new[r, 1 + which]
+            for h in range(heads):
+                for d in range(half):
+                    left, right = new[r, which, h, d], new[r, which, h, d + half]
+                    new[r, which, h, d] = left * cos[d] + right * sin[d]
+                    new[r, which, h, d + half] = right * cos[d + half] + left * sin[d + half]
+    for which in range(2):
+        for h in range(heads):
+            for d in range(width):
+                storage[writer, layer, which, position, h, d] = new[r, 1 + which, h, d]
 
 
 @part
@@ -66,15 +67,17 @@ def softmax(w, exponents, powers):
 
 
 @kernel(
-    f"void(float32[:, :, :, ::1], {STORAGE}, int64[:, ::1], int64[::1], int64[::1], float32, float32[:, ::1], "
-    "float32[:, :, ::1], int64, int64)"
+    "void(float32[:, :, :, ::1], float32[:, :, ::1], int64[::1], float32[:, :, :, :, :, ::1], int64, int64[:, ::1], "
+    "int64[::1], int64[::1], float32, float32[:, ::1], float32[:, :, ::1])"
 )
-def look(new, storage, layer, lines, begins, ends, scale, bias, out, first, last):
+def attend(new, angles, writers, storage, layer, lines, begins, ends, scale, bias, out):
     (heads, width), positions, biased = new.shape[2:], lines.shape[1], bias.shape[1] > 0
     w, exponents = np.empty((heads, positions), np.float32), np.empty(positions, np.int32)
     powers = exponents.view(np.float32)
-    for r in range(first, last):
+    for r in range(len(lines)):
         begin, end = begins[r], ends[r]
+        if len(writers):
+            write(new, angles, storage, layer, writers[r], end - 1, r)
         for t in range(begin, end):
             keys = storage[lines[r, t], layer, 0, t]
             for h in range(heads):

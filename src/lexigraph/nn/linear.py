@@ -92,7 +92,7 @@ class _Packed:
         changes nothing.
         """
         sums, bias = self._sums
-        x = x.float().contiguous()
+        x = _plain(x)
         q, grid = torch.empty_like(x), np.empty((x.numel() // x.shape[-1], 2), np.float32)
         _kernels().round_rows(x.data_ptr(), x.shape[-1], TOP, q.data_ptr(), grid)
         y = torch.ops.quantized.linear_dynamic(q, self.weights, REDUCED)
@@ -102,7 +102,7 @@ class _Packed:
     def multiply_many(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape k"]:
         """The same for so many outputs that to scale them takes a good part of the time: with one zero for all rows,
         torch does it with all threads."""
-        x = x.float().contiguous()
+        x = _plain(x)
         q, scales = torch.empty_like(x), x.new_empty(*x.shape[:-1], 1)
         _kernels().round_evenly(x.data_ptr(), x.shape[-1], TOP, q.data_ptr(), scales.view(-1).numpy())
         y = torch.ops.quantized.linear_dynamic(q, self.weights, REDUCED).mul_(scales)
@@ -136,6 +136,11 @@ class _Packed:
         """The sums of W8's rows, and the bias."""
         bias = torch.zeros_like(self._scale) if self.bias is None else self.bias
         return (self._integers.int_repr().sum(1) * self._scale).numpy(), bias.numpy()
+
+
+def _plain(x: Tensor) -> Tensor:
+    """As kernels take it, which it nearly always is: asking costs less than calling for it."""
+    return x if x.dtype is torch.float32 and x.is_contiguous() else x.float().contiguous()
 
 
 @cache
