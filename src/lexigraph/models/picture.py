@@ -352,9 +352,8 @@ class PictureAutoencoder(Autoencoder):
     def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Begin sentences from vectors (`z`) or pictures (`picture`); `noise`, one for each, is how sure they are.
         With `attention`, whatever it holds, the first step has it, too."""
-        memory = (
-            self.picture_encoder(beginning["picture"]) if "picture" in beginning else self._memory(beginning["z"])
-        )
+        drawn = beginning.get("picture")
+        memory = self._memory(beginning["z"]) if drawn is None else self.picture_encoder(drawn)
         rows = len(memory) * width
         config, head = self.config, self.config.dim // self.config.heads
         seen = Memory.start([layer.memory.keys_values(memory) for layer in self.decoder], width)
