@@ -39,7 +39,7 @@ def turn(x: Float[Tensor, "B H T D"], angles: Float[Tensor, "2 *#shape T D"]) ->
     """Turn queries or keys by angles that are given as cosines and sines, one for each position."""
     cos, sin = angles.to(x.dtype)
     left, right = x.chunk(2, -1)
-    return torch.addcmul(x * cos, torch.cat([right, left], -1), sin)
+    return x * cos + torch.cat([right, left], -1) * sin
 
 
 def _frequencies(dim: int, device: torch.device | None = None) -> Float[Tensor, " half"]:
