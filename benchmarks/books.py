@@ -7,7 +7,8 @@ books.main.txt     four fifths of the training books, a sentence a line
 books.judge.txt    the remaining books: what the language model that judges fluency is trained on, and nothing else
 books.joined.txt   books.main.txt, and after every sentence that sentence and the next of its book as one
                    line, so that there are texts of up to 40 tokens; then sentences of which some words are random
-                   signs, so that tokens that no book holds can be copied; then 400,000 sentences of the built-in
+                   signs, so that tokens that no book holds can be copied; then sentences in small letters with spaces
+                   before marks, half of them without the last one, as other people's files are; then 400,000 of the built-in
                    grammar (its training split, spelled as books are), so that plain questions and denials are not
                    rare. Of these, every tenth combination of a word and a construction is kept out: settings are
                    chosen by what a model makes of them (benchmarks/unseen_edits.py), and not by the test split
@@ -36,6 +37,8 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
+from clauses import tokenized
+
 from lexigraph.evaluation.latent.sentences import spelled
 from lexigraph.text import clean, grammar
 from lexigraph.text.constructions import clauses, head_word, traits
@@ -44,6 +47,7 @@ from lexigraph.text.grammar import Clause
 JUDGE = 5  # every fifth book
 GRAMMAR = 400_000  # sentences of the built-in corpus
 STRANGE = 60_000  # sentences with random signs in them
+TOKENS = 100_000  # sentences in small letters, with spaces before marks
 PUBLISHED = 1_470_000  # sentences, of which cleaning leaves 1.3 million, as published
 TEST = 10_000  # lines, as published
 VALID = 0.1  # of the other lines, as published
@@ -97,6 +101,9 @@ def main(source: Path, out: Path) -> None:
     random, lines = Random(0), (out / "books.main.txt").read_text(encoding="utf-8").splitlines()
     for number in range(STRANGE):
         files["joined"].write(strange(lines[number * len(lines) // STRANGE], random) + "\n")
+    for number in range(TOKENS):
+        line = tokenized(lines[(2 * number + 1) * len(lines) // (2 * TOKENS)])
+        files["joined"].write(line[: -2 if number % 2 else None] + "\n")
     seen = (clause for clause in clauses(None, split="train") if not kept_out(clause))
     for clause in islice(seen, GRAMMAR):
         files["joined"].write(spelled(grammar.realise(clause), spaced=False) + "\n")

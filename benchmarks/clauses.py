@@ -1,26 +1,19 @@
 """Plain clauses with the words of real text: what analogies of the flagship are made of beside the built-in grammar.
 
-`harvest` takes what follows the verb from sentences that begin with a pronoun and a verb ("He | lost | his keys."),
-what follows a form of be, and noun phrases that begin a sentence. A clause puts a subject to one of these, in any
-tense, aspect, polarity and mood; possessives and reflexives that mean the subject follow it.
+A clause puts a subject to a verb and what follows it, in any tense, aspect, voice, polarity and mood; a second clause
+may stand behind it. Possessives and reflexives that mean the subject follow it. Subjects, phrases and second clauses
+come from books (harvest.py).
 """
 
 from __future__ import annotations
 
-import json
-import lzma
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from random import Random
 
-from verbs import IRREGULAR, NO_VERBS, Verb, listed, spellings, third, verbs_in
+from verbs import Verb, listed
 
 WORDS = re.compile(r"[A-Za-z']+")
-PLAIN = re.compile(r"[A-Z][A-Za-z' ]*[.?!]")  # one clause, as far as marks tell
-CONTRACTED = re.compile(r"n't$|'(d|ll|re|ve|m)$|^'")
 PERSONS = {  # possessive, reflexive, agreement
     "I": ("my", "myself", "first"),
     "you": ("your", "yourself", "plural"),
@@ -33,12 +26,6 @@ PERSONS = {  # possessive, reflexive, agreement
 PLURALS = {"I": "we", "he": "they", "she": "they", "it": "they", "you": "you"}
 SAME = {"I": ("I", "we"), "we": ("I", "we"), "you": ("you",)}  # persons that include each other
 OBJECTS = {"me": "I", "you": "you", "him": "he", "her": "she", "us": "we", "them": "they"}
-# Words that begin another clause, or without which one would be none: what follows a verb has none of them.
-STOP = listed(
-    """i he she we they it's who whom which that what when where why how if because as than and but or nor though
-while until unless since before after whether am is are was were be been being has have had do does did will
-would shall should can could may might must not never n't to ever lest whose whoever there here's so yet"""
-)
 BE = {
     "present": {"first": "am", "third": "is", "plural": "are"},
     "past": {"first": "was", "third": "was", "plural": "were"},
@@ -61,19 +48,10 @@ HOW = listed(
     """quickly quietly slowly carefully well hard softly gently politely fast often long loudly bravely gladly soon
 much"""
 )
-TAILS = (  # clauses about the same subject; {can}, {be}: as the tense asks
-    *["as {how} as {s} {can}"] * 2,
-    *[f"because {{s}} {{be}} {how}" for how in ("tired", "late", "afraid")],
-    *[f"when {{s}} {{be}} {how}" for how in ("alone", "ready", "young")],
-    "while {s} {be} at home",
-    "as if {s} {be} in a hurry",
-    "so {s} {be} happy",
-    "though {s} {be} ill",
-    "because {s} {can} not sleep",
-    "and {s} {be} glad of it",
-)
-AGREEING = {"was": False, "is": False, "has": False, "were": True, "are": True}  # behind a noun phrase: plural?
 DETERMINERS = listed("the a an this that these those my your his her our their some many every each no")
+
+
+OF_TWO = {person: obj for obj, person in OBJECTS.items()} | {"it": "it"}  # he → him
 
 
 @dataclass(frozen=True)
@@ -88,14 +66,45 @@ class Subject:
 
 @dataclass(frozen=True)
 class Phrase:
-    """A verb and what follows it, or (no verb) what follows a form of be; {poss} and {self} mean the subject."""
+    """A verb and what follows it, or (no verb) what follows a form of be; {poss} and {self} mean the subject.
+
+    What follows may hold clauses of its own, which a change of tense would touch, and take the subject up again:
+    such phrases keep the tense and the subject that they were found with.
+    """
 
     verb: Verb | None
     rest: str
+    tense: str = ""  # the only one, or any
+    owner: str = ""  # the only subject, or any
 
     @property
     def bound(self) -> bool:
         return "{" in self.rest
+
+    @property
+    def object(self) -> Subject | None:
+        """The noun phrase that is all that follows the verb, if a passive can be made with it."""
+        words = self.rest.split()
+        if self.verb is None or self.verb.base in NO_PASSIVE or self.owner or not 2 <= len(words) <= 3:
+            return None
+        if words[0] not in DETERMINERS or not all(word.isalpha() for word in words) or words[-1] in MEASURES:
+            return None
+        if words[-1] in PREPOSITIONS or words[1] in PREPOSITIONS or words[-1].endswith("ly"):
+            return None
+        many = words[-1] in ("men", "women", "children", "people") or re.search(r"[^sui]s$", words[-1])
+        one = words[0] in ("a", "an", "this", "that", "every", "each")
+        if words[0] in ("these", "those", "many") and not many or one and many:
+            return None
+        return Subject(self.rest, "plural" if many else "third")
+
+
+@dataclass(frozen=True)
+class Tail:
+    """A clause behind the first one, in the tense that this asks for."""
+
+    conjunction: str
+    subject: Subject | None  # None: the same, taken up by its pronoun
+    phrase: Phrase | None  # None: "as fast as he could"
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,8 @@ class Clause:
     mood: str = "statement"  # question, command; a request is a command with what stands in `polite`
     polite: str = ""  # please, can you, could you, will you, would you
     opening: str = ""
-    tail: str = ""
+    tail: Tail | None = None
+    voice: str = "active"
 
 
 def verb_words(clause: Clause, support: bool) -> list[str]:
@@ -142,13 +152,15 @@ def _form(verb: Verb | None, form: str) -> str:
 
 def realise(clause: Clause) -> str:
     """The sentence as books spell it."""
+    if clause.voice == "passive":
+        clause = _passive(clause)
     own = PERSONS.get(clause.subject.text, PERSONS["they"])
     rest = clause.phrase.rest.replace("{poss}", own[0]).replace("{self}", own[1])
     if clause.mood == "command":
         base = _form(clause.phrase.verb, "base")
         before = {"": "", "please": "please"}.get(clause.polite, clause.polite)
         negation = "not" if clause.polite.endswith("you") else "do not"
-        words = [before, negation if clause.negative else "", base, rest]
+        words = [before, negation if clause.negative else "", base, rest, tail(clause)]
         return _sentence(words, "?" if clause.polite.endswith("you") else ".")
     question = clause.mood == "question"
     first, *others = verb_words(clause, support=clause.negative or question)
@@ -167,36 +179,80 @@ def _sentence(words: Sequence[str], mark: str) -> str:
 
 
 def tail(clause: Clause) -> str:
-    """The clause behind, with the subject taken up again."""
-    if not clause.tail:
+    """The clause behind."""
+    if (behind := clause.tail) is None:
         return ""
     past = clause.modal in ("could", "would", "might") if clause.modal else clause.tense == "past"
-    be = BE["past" if past else "present"][clause.subject.agreement]
-    return clause.tail.format(s=clause.subject.text, can="could" if past else "can", be=be)
+    past = past and clause.mood != "command"
+    who = behind.subject or clause.subject
+    if behind.phrase is None:
+        return f"{behind.conjunction} {who.text} {'could' if past else 'can'}"
+    below = Clause(who, behind.phrase, "past" if past else "present")
+    return f"{behind.conjunction} {' '.join([who.text, *verb_words(below, support=False), _rest(below)]).strip()}"
+
+
+def _rest(clause: Clause) -> str:
+    own = PERSONS.get(clause.subject.text, PERSONS["they"])
+    return clause.phrase.rest.replace("{poss}", own[0]).replace("{self}", own[1])
+
+
+def _passive(clause: Clause) -> Clause:
+    """What the clause is about is said first; who does it, behind."""
+    verb, done = clause.phrase.verb, clause.phrase.object
+    assert verb is not None and done is not None
+    agent = OF_TWO.get(clause.subject.text, clause.subject.text)
+    return replace(clause, subject=done, phrase=Phrase(None, f"{verb.participle} by {agent}"), voice="active")
 
 
 def sound(clause: Clause) -> bool:
     """Whether the features go together."""
-    subject, verb, rest = clause.subject, clause.phrase.verb, clause.phrase.rest.split()
+    subject, phrase, verb = clause.subject, clause.phrase, clause.phrase.verb
+    rest = _words(phrase.rest)
     if clause.aspect != "simple" and (clause.modal or clause.tense == "future" or verb is None):
         return False
     if clause.aspect == "progressive" and verb and verb.base in STATES:
         return False
-    if (clause.tail or clause.phrase.bound) and not (subject.pronoun or subject.agreement == "plural"):
+    if phrase.tense not in ("", clause.tense) or phrase.owner not in ("", subject.text):
         return False
-    if clause.tail and not subject.pronoun:
+    if phrase.bound and not (subject.pronoun or subject.agreement == "plural"):
+        return False
+    if clause.negative and NEGATIVE & {*rest, *_words(subject.text)}:
         return False
     if clause.opening and clause.mood != "statement":
         return False
-    if clause.mood == "command" and (subject.text != "you" or clause.tail or verb is None):
+    if clause.mood == "command" and (subject.text != "you" or verb is None or phrase.tense):
         return False
+    if clause.voice == "passive":
+        simple = clause.aspect == "simple" and not phrase.bound and clause.mood != "command"
+        if not simple or phrase.object is None or (clause.tail and not clause.tail.subject):
+            return False
     if any(OBJECTS.get(word) in SAME.get(subject.text, ()) for word in rest):
         return False  # I saw us
-    if _owners(rest) & {subject.text, *SAME.get(subject.text, ())}:
+    if not phrase.owner and (_owners(rest) & {subject.text, *SAME.get(subject.text, ())}):
         return False  # he lost his keys, with a `his` that means somebody else
+    if phrase.tense and not phrase.owner and any(subject.text in (word, OBJECTS.get(word)) for word in rest):
+        return False  # another `he`
+    if clause.tail and not _sound_tail(clause.tail, subject):
+        return False
     return not (
         verb is None and subject.agreement == "plural" and subject.text != "you" and rest[:1] in (["a"], ["an"])
     )
+
+
+def _sound_tail(tail: Tail, subject: Subject) -> bool:
+    """Whether a clause behind says without doubt whom it means."""
+    who, rest = tail.subject or subject, _words(tail.phrase.rest) if tail.phrase else []
+    if not tail.subject:
+        many = subject.agreement == "plural" and subject.text != "you"
+        return subject.pronoun and not (many and tail.phrase and not tail.phrase.verb and rest[:1] in (["a"], ["an"]))
+    named = {subject.text, *SAME.get(subject.text, ())}
+    if who.text in named or _owners(rest) & (named | {who.text}):
+        return False
+    return not any(OBJECTS.get(word) in named for word in rest)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip(",") for word in text.split()]
 
 
 def _owners(rest: Sequence[str]) -> set[str]:
@@ -204,174 +260,50 @@ def _owners(rest: Sequence[str]) -> set[str]:
     return {person for person, own in PERSONS.items() if person != "it" and (own[0] in rest or own[1] in rest)}
 
 
+# ---- spellings ----------------------------------------------------------------------------------------------------
+
+JOINED = [
+    (re.compile(r"\b([Cc])annot\b"), r"\1an't"),
+    (re.compile(r"\b([Ww])ill not\b"), r"\1on't"),
+    (re.compile(r"\b([Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Dd]o|[Dd]oes|[Dd]id|[Hh]as|[Hh]ave|[Hh]ad|[Ww]ould|[Cc]ould|"
+                r"[Mm]ust|[Ss]hould) not\b"), r"\1n't"),
+    (re.compile(r"\bI am\b"), "I'm"),
+    (re.compile(r"\b([Hh]e|[Ss]he|[Ii]t) is\b"), r"\1's"),
+    (re.compile(r"\b([Ww]e|[Yy]ou|[Tt]hey) are\b"), r"\1're"),
+    (re.compile(r"\b(I|[Hh]e|[Ss]he|[Ii]t|[Ww]e|[Yy]ou|[Tt]hey) will\b"), r"\1'll"),
+]  # fmt: skip
+
+
+def contracted(text: str) -> str:
+    """As people speak: "I'm here", "he didn't"."""
+    for pattern, short in JOINED:
+        text = pattern.sub(short, text)
+    return text
+
+
+def tokenized(text: str) -> str:
+    """Small letters, and spaces around marks."""
+    return re.sub(r"([.,?!;])", r" \1", text.lower().replace("n't", " n't"))
+
+
+NEGATIVE = listed("no not nothing nobody none never neither nor hardly scarcely nowhere some cannot already")
 STATES = listed(
     """know want believe belong own hate love like need seem mean remember understand prefer wish hear see have own
 contain consist deserve doubt matter resemble suppose recognize despise possess owe"""
 )
+NO_PASSIVE = listed(
+    """become seem look appear remain stay wait go come walk weigh cost last have want lack resemble fit suit keep
+turn stand sit lie run live die sleep happen fall rise arrive exist belong let get make cast mean bid"""
+)
+MEASURES = listed(
+    """day days moment moments time times night nights way ways hour hours minute minutes year years week weeks mile
+miles morning evening afternoon while bit deal lot month months step steps home sort kind instant season winter"""
+)
+PREPOSITIONS = listed(
+    """in on at of to with by for from into upon over under about behind before after against among between through
+without within across down up out off away back along around toward towards beyond above below near like till"""
+)
 HAVE = Verb("have", "has", "had", "had", "having")
-
-
-# ---- from text --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Harvest:
-    phrases: list[Phrase]
-    predicates: list[Phrase]
-    subjects: list[Subject]
-    nouns: list[tuple[str, str]]  # singular and plural noun phrases
-    sentences: list[str]  # that begin with a subject and an auxiliary
-    verbs: list[Verb]  # of a word list, most of which the text does not have
-
-    def save(self, file: Path) -> None:
-        facts = {
-            "verbs": [list(vars(verb).values()) for verb in self.verbs],
-            "phrases": [
-                [list(vars(p.verb).values()) if p.verb else None, p.rest] for p in (*self.phrases, *self.predicates)
-            ],
-            "subjects": [[s.text, s.agreement] for s in self.subjects],
-            "nouns": self.nouns,
-            "sentences": self.sentences,
-        }
-        with lzma.open(file, "wt", encoding="utf-8") as stream:
-            json.dump(facts, stream)
-
-    @classmethod
-    def load(cls, file: Path) -> Harvest:
-        with lzma.open(file, "rt", encoding="utf-8") as stream:
-            facts = json.load(stream)
-        phrases = [Phrase(Verb(*verb) if verb else None, rest) for verb, rest in facts["phrases"]]
-        return cls(
-            [p for p in phrases if p.verb],
-            [p for p in phrases if not p.verb],
-            [Subject(*s) for s in facts["subjects"]],
-            [(a, b) for a, b in facts["nouns"]],
-            facts["sentences"],
-            [Verb(*verb) for verb in facts["verbs"]],
-        )
-
-
-def harvest(lines: Sequence[str], word_list: Iterable[str], most: int = 120_000, seed: int = 0) -> Harvest:
-    """The parts of clauses from sentences, a sample of `most` of each kind."""
-    verbs = verbs_in((WORDS.findall(line.lower()) for line in lines), least=6)
-    finite = {form: verb for verb in verbs.values() for form in (verb.past, verb.third)}
-    participles = {verb.participle for verb in verbs.values()}
-    random, phrases, predicates, sentences = Random(seed), set(), set(), []
-    singular: Counter[str] = Counter()
-    plural: Counter[str] = Counter()
-    for line in lines:
-        if not PLAIN.fullmatch(line):
-            continue
-        words = line[:-1].split()
-        subject = "I" if words[0] == "I" else words[0].lower()
-        place = 1 if subject in PERSONS else _noun_phrase(words)
-        if not place or len(words) < place + 1:
-            continue
-        if place > 1:
-            (plural if AGREEING[words[place]] else singular)[" ".join([words[0].lower(), *words[1:place]])] += 1
-        if _has_auxiliary(words, place, participles) and len(words) <= 18 and words[-1].lower() not in STOP:
-            sentences.append(line)
-        if place > 1:
-            continue
-        rest = _rest(words[2:], subject)
-        if rest is None:
-            continue
-        if words[1] in finite and not (
-            words[1] in ("had", "has") and words[2:3] and words[2] in participles | {"better"}
-        ):
-            phrases.add((finite[words[1]].base, rest))
-        elif words[1] in ("am", "is", "are", "was", "were") and rest and not rest.split()[0].endswith("ing"):
-            predicates.add(rest)
-        elif words[1] in (*MODALS, "will", "shall") and words[2:3] and words[2] in verbs:
-            behind = _rest(words[3:], subject)
-            phrases |= {(words[2], behind)} if behind is not None else set()
-    seen = Counter(word for line in lines for word in line[:-1].split())
-    nouns = [(a, b) for a in singular if singular[a] > 1 and (b := _plural_of(a, seen))]
-    subjects = [Subject(text, "third") for text in singular] + [Subject(text, "plural") for text in plural]
-    return Harvest(
-        [Phrase(verbs[base], rest) for base, rest in _some(random, sorted(phrases), most)],
-        [Phrase(None, rest) for rest in _some(random, sorted(predicates), most // 3)],
-        _some(random, sorted(subjects, key=lambda s: s.text), most // 3),
-        nouns,
-        _some(random, sentences, most),
-        dictionary_verbs(word_list),
-    )
-
-
-AUXILIARIES = listed("am is are was were will would could can must should may might")
-
-
-def _has_auxiliary(words: Sequence[str], place: int, participles: set[str]) -> bool:
-    """Whether the verb group, at that place, begins with an auxiliary."""
-    perfect = (
-        words[place] in ("has", "had", "have") and words[place + 1 : place + 2] and words[place + 1] in participles
-    )
-    return words[place] in AUXILIARIES or bool(perfect)
-
-
-def _noun_phrase(words: Sequence[str]) -> int:
-    """How many words the noun phrase has that begins a sentence, before a verb that agrees with it; 0: none."""
-    if words[0].lower() not in DETERMINERS:
-        return 0
-    for place, word in enumerate(words[1:7], 1):
-        if word in AGREEING:
-            return place if place > 1 else 0
-        if word.lower() in STOP or word.lower() in PERSONS:
-            return 0
-    return 0
-
-
-def _rest(words: Sequence[str], subject: str) -> str | None:
-    """What follows a verb, with what is the subject's marked; None if it is more than one clause, or too long."""
-    if (
-        len(words) > 8
-        or any(word.lower() in STOP or CONTRACTED.search(word) for word in words)
-        or (words and words[-1] in DETERMINERS - {"her", "this"})
-    ):
-        return None
-    own = PERSONS[subject]
-    if subject == "she" and words and words[-1] == "her":
-        return None  # somebody else
-    marked = ["{poss}" if word == own[0] else "{self}" if word == own[1] else word for word in words]
-    if any(word in PERSONS and word not in ("you", "it") for word in marked):
-        return None
-    return " ".join(marked)
-
-
-def _plural_of(phrase: str, seen: Counter[str]) -> str | None:
-    """The same noun phrase in the plural, if the text has that noun."""
-    *before, noun = phrase.split()
-    if before[0] in ("a", "an", "this", "that", "every", "each", "no") or len(before) > 2:
-        return None
-    ends = [
-        noun + "s",
-        noun + "es",
-        noun[:-1] + "ies",
-        noun[:-2] + "ves",
-        noun.replace("man", "men"),
-        noun.replace("foot", "feet"),
-    ]
-    return next((" ".join([*before, end]) for end in ends if end != noun and seen[end] >= 5), None)
-
-
-def _some(random: Random, items: list, most: int) -> list:
-    return random.sample(items, most) if len(items) > most else items
-
-
-def dictionary_verbs(words: Iterable[str]) -> list[Verb]:
-    """Words of a word list that have all forms of a regular verb there."""
-    known = {word.strip() for word in words}
-    irregular = {row.split()[0] for line in IRREGULAR.split("\n") for row in line.split("|") if row}
-    found = []
-    for base in sorted(known):
-        if not base.isalpha() or not base.islower() or len(base) < 3 or base in irregular | NO_VERBS:
-            continue
-        forms = [
-            next((form for form in spellings(base, ending)[::-1] if form in known), "") for ending in ("ed", "ing")
-        ]
-        if all(forms) and third(base) in known and not base.endswith(("ed", "ing", "er")):
-            found.append(Verb(base, third(base), forms[0], forms[0], forms[1]))
-    return found
 
 
 def changed(clause: Clause, **features: object) -> Clause | None:

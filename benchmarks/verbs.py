@@ -114,9 +114,10 @@ def verbs_in(sentences: Iterable[list[str]], least: int = 12) -> dict[str, Verb]
     for base, count in bases.items():
         if count < least or base in NO_VERBS or not base.isalpha() or base in BEFORE_BASES:
             continue
-        regular = max(spellings(base, "ed"), key=lambda form: seen[form])
+        silent = base + "e" in bases  # hoped and hoping are of hope, not of hop
+        regular = max(spellings(base, "ed")[silent:] or spellings(base, "ed"), key=lambda form: seen[form])
         past, participle = irregular.get(base, (regular, regular))
-        ing = max(spellings(base, "ing"), key=lambda form: seen[form])
+        ing = max(spellings(base, "ing")[silent:] or spellings(base, "ing"), key=lambda form: seen[form])
         if told[past] >= 5 and seen[ing] >= 5 and (base in irregular or count >= 0.04 * seen[base]):
             found[base] = Verb(base, third(base), past, participle, ing)
     return found
