@@ -1,8 +1,8 @@
 """Move the flagship's training text to another machine in few bytes: pack here, unpack there.
 
-    lexigraph train picture-books --data books.single.txt … --set data.analogies.train=few.tsv --out PREPARED --prepare
-    python benchmarks/carry.py pack PREPARED PAIRS FOLDER --books SIZES
-    python benchmarks/carry.py unpack FOLDER PREPARED --rows 3000000
+    lexigraph train picture-books --data books.single.txt … --set data.analogies.train=few.tsv --out RUN --prepare
+    python benchmarks/carry.py pack RUN PAIRS FOLDER --books SIZES
+    python benchmarks/carry.py unpack FOLDER RUN --rows 3000000
 
 What is derived travels as what it is derived from: of the lines of books.joined.txt only the single sentences
 (books.single.txt, with the number of sentences of each book in SIZES, a .npy file), since the tokens of two sentences
@@ -79,9 +79,8 @@ def pack(prepared: Path, pairs_file: Path, folder: Path, sizes: Path) -> None:
     (folder / "kinds.json.xz").write_bytes(lzma.compress(json.dumps(kept).encode()))
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda job: save(*job), jobs))
-    print(
-        f"{sum(f.stat().st_size for f in folder.rglob('*') if f.is_file()) / 1e6:.1f} MB, {sum(kept.values()):,} pairs"
-    )
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    print(f"{size / 1e6:.1f} MB, {sum(kept.values()):,} pairs")
 
 
 # ---- unpack -------------------------------------------------------------------------------------------------------
@@ -108,7 +107,7 @@ def write(folder: Path, name: str, tokens: np.ndarray, lengths: np.ndarray, end:
     values.tofile(folder / f"{name}.values")
     offsets.tofile(folder / f"{name}.offsets")
     np.save(folder / f"{name}.counts.npy", np.bincount(values, minlength=size))
-    return {"dtype": "uint16", "shape": [], "bytes": int(len(values)) * 4, "lost": ""}
+    return {"dtype": "uint16", "shape": [], "bytes": len(values) * 4, "lost": ""}
 
 
 def lines(folder: Path, context: int) -> tuple[np.ndarray, np.ndarray]:

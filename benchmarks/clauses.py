@@ -93,7 +93,7 @@ class Phrase:
             return None
         many = words[-1] in ("men", "women", "children", "people") or re.search(r"[^sui]s$", words[-1])
         one = words[0] in ("a", "an", "this", "that", "every", "each")
-        if words[0] in ("these", "those", "many") and not many or one and many:
+        if (words[0] in ("these", "those", "many") and not many) or (one and many):
             return None
         return Subject(self.rest, "plural" if many else "third")
 
@@ -199,7 +199,8 @@ def _rest(clause: Clause) -> str:
 def _passive(clause: Clause) -> Clause:
     """What the clause is about is said first; who does it, behind."""
     verb, done = clause.phrase.verb, clause.phrase.object
-    assert verb is not None and done is not None
+    assert verb is not None
+    assert done is not None
     agent = OF_TWO.get(clause.subject.text, clause.subject.text)
     return replace(clause, subject=done, phrase=Phrase(None, f"{verb.participle} by {agent}"), voice="active")
 

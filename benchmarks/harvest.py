@@ -1,4 +1,4 @@
-"""Parts of clauses (clauses.py) found in books: subjects, verbs with what follows them, second clauses, whole clauses.
+"""Parts of clauses (clauses.py) found in books: subjects, verbs and what follows them, second and whole clauses.
 
 A line is read from the left: a pronoun, a name or a noun phrase, then a verb group, then the rest. Verbs are known by
 a table of their forms (verbs.py), nouns by what stands before `was` and `were`. What follows a verb is *plain* if no
@@ -135,8 +135,8 @@ class Reader:
             verb = word in AGREEING or word in MODALS or word in ("had", "will") or word in self.past
             if words[place - 1] in ADVERBS:
                 return None, 0
-            if place > 1 and verb and (word in AGREEING or words[place - 1] in self.nouns and word not in self.nouns):
-                noun = words[place - 1]
+            noun = words[place - 1]
+            if place > 1 and verb and (word in AGREEING or (noun in self.nouns and word not in self.nouns)):
                 many = AGREEING.get(word, noun.endswith("s") and not noun.endswith("ss"))
                 return Subject(" ".join([start, *words[1:place]]), "plural" if many else "third"), place
             if word.lower() in STOP or word.lower() in PERSONS or word.endswith(","):
