@@ -10,8 +10,8 @@ books.joined.txt   books.main.txt, and after every sentence that sentence and th
                    signs, so that tokens that no book holds can be copied; then sentences in small letters with spaces
                    before marks, half of them without the last one, as other people's files are; then 400,000 of the
                    built-in grammar (its training split, spelled as books are), so that plain questions and denials
-                   are not rare. Of these, every tenth combination of a word and a construction is kept out: settings are
-                   chosen by what a model makes of them (benchmarks/unseen_edits.py), and not by the test split
+                   are not rare. Of these, every tenth combination of a word and a construction is kept out: settings
+                   are chosen by what a model makes of them (benchmarks/unseen_edits.py), and not by the test split
 books.valid.txt    books.test.txt    as they are: other books again
 
 With --published, the files of `picture-published`, in the published order: first all lines are cleaned, rare words
