@@ -310,8 +310,11 @@ def _records(
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
     pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
+    classes = [column.field_of(name) for name, column in columns.items() if column.kind == "class"]
     for record in _fields(file, data, fields):
         values, key = dict(record.columns), record.columns[first]
+        if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
+            raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
         for field in pictures:
             values[field] = images.read(values[field], Path(file).parent)
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split

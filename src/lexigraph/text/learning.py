@@ -43,7 +43,11 @@ def learn_vocabularies(
         if kinds == {"tokens"}:
             found[name] = _tokenizer(recipe, (running(value) for _, value in values), written=_written(columns, name))
         elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            labels = found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            if kinds == {"class"} and len(labels) == 1:
+                raise LexigraphError(
+                    f"Every example of the training text has the {name} {labels.names[0]!r}: there must be two at least."
+                )
         elif kinds <= {"number", "vectors", "image"}:
             found[name] = Numbers.learn(np.asarray(value) for _, value in values)
         else:
