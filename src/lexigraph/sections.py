@@ -109,8 +109,9 @@ class Train:
     )
     eps: float = ranged(1e-8, 0, about="adam and rmsprop: added to the root of the mean squared gradient")
     momentum: float = ranged(
-        0.0, 0, 0.999999, about="sgd (Nesterov) and rmsprop: the share of the last step that is kept"
+        0.0, 0, 0.999999, about="sgd and rmsprop: the share of the last step that is kept"
     )
+    nesterov: bool = key(True, about="sgd: take the gradient's step where the momentum will have gone")
     rmsprop_decay: float = ranged(
         0.99, 0, 0.999999, about="rmsprop: the share that its running mean of squared gradients keeps in a step"
     )
@@ -125,6 +126,9 @@ class Train:
         {}, about="parts of the network with a multiple of lr of their own: {reader = 0.1}; 0: not trained"
     )
     clip: float = ranged(1.0, 0, about="the largest gradient norm; 0: no clipping")
+    clip_value: float = ranged(
+        0.0, 0, about="the largest entry of a gradient, cut off before its norm is taken; 0: no clipping"
+    )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = key(
         "auto", about="the numbers that are computed with; auto: bf16 on CUDA, else fp32"
     )
