@@ -143,7 +143,9 @@ def test_clipped_steps_are_those_of_torch(name):
     settings = {
         "sgd": Train(optimizer="sgd", lr=0.1, momentum=0.9, clip=0.5, clip_value=0.2),
         "classical": Train(optimizer="sgd", lr=0.1, momentum=0.9, nesterov=False, clip=0.5, clip_value=0.2),
-        "rmsprop": Train(optimizer="rmsprop", lr=0.1, momentum=0.5, rmsprop_decay=0.9, eps=1e-4, clip=0.5, clip_value=0.2),
+        "rmsprop": Train(
+            optimizer="rmsprop", lr=0.1, momentum=0.5, rmsprop_decay=0.9, eps=1e-4, clip=0.5, clip_value=0.2
+        ),
     }[name]
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
