@@ -52,7 +52,8 @@ CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 @dataclass(frozen=True)
 class Config:
     encoder: Literal["bag", "cnn", "rnn", "gru", "lstm"] = key(
-        "lstm", about="what sees the words around a word: nothing, filters over several widths, or a recurrent network"
+        "lstm",
+        about="what sees the words around a word: nothing, filters over several widths, or a recurrent network",
     )
     pooling: Literal["last", "mean", "max", "attention"] = key(
         "max", about="how the states of all words become one vector"

@@ -1,7 +1,8 @@
-"""The built-in corpus as records: an English grammar, so that every system can be trained without any data.
+"""The built-in corpora as records: made by an English grammar, so that every system can be trained without any data.
 
-Wherever a file is expected, the name `grammar` means this corpus; each field of a record comes from one clause. Names
-as `anbn:100` mean formal languages and other tests of memory (languages.py).
+Wherever a file is expected, the name `grammar` means the one that has all fields, each from one clause, and `sentiment`
+praise and blame with their class (sentiment.py). Names as `anbn:100` mean formal languages and other tests of memory
+(languages.py).
 """
 
 from __future__ import annotations
@@ -13,23 +14,25 @@ import numpy as np
 
 from lexigraph.errors import UsageError
 from lexigraph.text import languages
-from lexigraph.text.files import GRAMMAR as GRAMMAR
+from lexigraph.text.files import GRAMMAR, SENTIMENT
 from lexigraph.text.readers import Record, Value
 
 Fields = Mapping[str, Value]
 
 
 def sentences(count: int, name: str = GRAMMAR) -> Iterator[str]:
-    """So many sentences, or strings of the language of that name."""
+    """So many sentences of a built-in corpus, or strings of the language of that name."""
     if lengths := languages.named(name):
         return languages.strings(lengths, count)
+    if name == SENTIMENT:
+        return (str(values["text"]) for values in islice(_judgements(), count))
     from lexigraph.text import constructions  # its lexicon takes a while
 
     return constructions.sentences(count)
 
 
 def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[Record]:
-    """So many records with these fields, of the built-in corpus or of a language."""
+    """So many records with these fields, of a built-in corpus or of a language."""
     if lengths := languages.named(name):
         if set(fields) != set(languages.SUM):
             raise UsageError(
@@ -38,10 +41,13 @@ def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[
         for number, values in enumerate(languages.sums(lengths, count)):
             yield Record(dict(zip(languages.SUM, values, strict=True)), number, number + 1)
         return
-    maker = next((make for known, make in MAKERS.items() if set(fields) <= set(known)), None)
+    makers = CORPORA[name]
+    maker = next((make for known, make in makers.items() if set(fields) <= set(known)), None)
     if maker is None:
-        known = "; ".join(" and ".join(names) for names in MAKERS)
-        raise UsageError(f"The built-in corpus has no records of {' and '.join(fields)}; it has those of {known}.")
+        known = "; ".join(" and ".join(names) for names in makers)
+        raise UsageError(
+            f"The built-in corpus {name} has no records of {' and '.join(fields)}; it has those of {known}."
+        )
     for number, values in enumerate(islice(maker(), count)):
         yield Record(dict(values), number, number + 1)
 
@@ -71,6 +77,13 @@ def _constructions() -> Iterator[Fields]:
 
     for clause in constructions.clauses(None):
         yield {"text": grammar.realise(clause), "label": clause.construction}
+
+
+def _judgements() -> Iterator[Fields]:
+    """Praise, blame and neither."""
+    from lexigraph.text import sentiment
+
+    return ({"text": text, "label": label} for text, label in sentiment.items())
 
 
 def _parts() -> Iterator[Fields]:
@@ -128,3 +141,4 @@ MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     languages.SUM: _sums,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }
+CORPORA = {GRAMMAR: MAKERS, SENTIMENT: {("text", "label"): _judgements}}

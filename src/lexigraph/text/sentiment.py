@@ -25,8 +25,14 @@ ADJECTIVES = {
     0: "long short new old modern early late recent common quiet".split(),
     -1: "bad dull poor silly boring clumsy awful dreadful tedious weak".split(),
 }
-VERBS = {1: "like love enjoy admire praise", 0: "mention mention", -1: "hate dislike mock curse scorn"}
-TOPICS = "film song book play poem novel concert show lecture picture story letter dance garden dinner soup hotel tour"
+VERBS = {
+    1: "like love enjoy admire praise".split(),
+    0: "mention describe remember review notice".split(),
+    -1: "hate dislike mock curse scorn".split(),
+}
+TOPICS = (
+    "film song book play poem novel concert show lecture picture story letter dance garden dinner soup hotel tour"
+)
 PEOPLE = "guest critic child visitor neighbor teacher student stranger singer reader"
 NOBODY = Pronoun("nobody", "nobody", "third")
 STATED, TOLD, THOUGHT = Frame("quality", ()), Frame("transitive", ()), Frame("reported", ())
