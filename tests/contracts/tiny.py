@@ -40,8 +40,16 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
     "tagger-bert": ("tagger", BERT),
+    "tagger-letters": ("tagger", {"model.characters": "cnn", "model.vectors": 8, "model.tuned": True}),
+    "tagger-summed": (
+        "tagger",
+        {"model.characters": "lstm", "model.vectors": 16, "model.tuned": True, "model.joined": "summed"},
+    ),
     "classifier-cnn": ("classifier", {"model.encoder": "cnn", "model.embedding": 0, "model.hidden": [16]}),
-    "classifier-attention": ("classifier", {"model.encoder": "gru", "model.pooling": "attention"}),
+    "classifier-attention": (
+        "classifier",
+        {"model.encoder": "gru", "model.pooling": "attention", "model.vectors": 8},
+    ),
     "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
     "picture-analogies": (
         "picture",
