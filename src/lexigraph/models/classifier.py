@@ -157,6 +157,8 @@ class Classifier(ClassifierNetwork):
             )
             width = self.recurrent.width
         elif config.encoder == "cnn":
+            if not config.widths:
+                raise UsageError('model.widths is empty: say how many words the filters of a "cnn" see.')
             self.convolutions = Convolutions(width, config.dim, config.widths)
             width = config.dim * len(config.widths)
         if config.pooling == "last" and config.encoder not in RECURRENT and not self.reader:
