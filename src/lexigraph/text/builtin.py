@@ -38,8 +38,8 @@ def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[
             raise UsageError(
                 f"{name} has no records of {' and '.join(fields)}; it has {languages.fields_of(lengths)}."
             )
-        for number, values in enumerate(languages.sums(lengths, count)):
-            yield Record(dict(zip(languages.SUM, values, strict=True)), number, number + 1)
+        for number, sums in enumerate(languages.sums(lengths, count)):
+            yield Record(dict(zip(languages.SUM, sums, strict=True)), number, number + 1)
         return
     makers = CORPORA[name]
     maker = next((make for known, make in makers.items() if set(fields) <= set(known)), None)
@@ -133,7 +133,8 @@ def _sums() -> Iterator[Fields]:
     return (dict(zip(languages.SUM, values, strict=True)) for values in made)
 
 
-MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
+Makers = dict[tuple[str, ...], Callable[[], Iterator[Fields]]]  # by the fields of what they make
+MAKERS: Makers = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
@@ -141,4 +142,4 @@ MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     languages.SUM: _sums,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }
-CORPORA = {GRAMMAR: MAKERS, SENTIMENT: {("text", "label"): _judgements}}
+CORPORA: dict[str, Makers] = {GRAMMAR: MAKERS, SENTIMENT: {("text", "label"): _judgements}}
