@@ -158,7 +158,7 @@ def test_another_system_reads_for_it(tiny_runs, tmp_path):
         "classifier", "grammar", tmp_path / "run", start=tiny_runs("gpt"), quiet=True, set=changes | {"model.dim": 8}
     )
     assert model.recipe.parts["reader"].system == "gpt"
-    assert model.network.embedding is None
+    assert not list(model.network.embedding.parameters())
     long = " ".join(["She sings ."] * 200)
     assert len(model.rows([long])[0][0]) > 2 * model.network.reader.traits.context > 0
     alone, beside = model.classify(long), model.classify(["He sang .", long])[1]

@@ -92,8 +92,8 @@ class OneHot(nn.Module):
         super().__init__()
         self.tokens = tokens
 
-    def forward(self, ids: Int[Tensor, "B T"]) -> Int[Tensor, "B T e"]:
-        return F.one_hot(ids, self.tokens)
+    def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T e"]:
+        return F.one_hot(ids, self.tokens).float()
 
 
 class Convolutions(nn.Module):
@@ -143,7 +143,7 @@ class Classifier(ClassifierNetwork):
         self.reader = parts.get("reader")
         if self.reader and config.vectors:
             raise UsageError("Words are read by a part or have vectors of their own, not both: model.vectors = 0.")
-        self.embedding = None if self.reader else vectors_of(config, tokens)
+        self.embedding = nn.Identity() if self.reader else vectors_of(config, tokens)
         width = self.reader.width if self.reader else config.vectors or config.embedding or len(tokens)
         self.dropout = nn.Dropout(config.dropout)
         if config.encoder in RECURRENT:
@@ -216,11 +216,10 @@ class Classifier(ClassifierNetwork):
         return last, None
 
     def classified(
-        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], table: Float[Tensor, "V e"] | None = None
+        self, x: Float[Tensor, "B T e"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B C"], Float[Tensor, "B T"] | None]:
-        """Logits of the classes and α. What is read are rows of a table: of the network's own, or as given."""
-        inside = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
-        x = self.embedding(ids) if self.embedding is not None else F.embedding(ids, _given(table))
+        """Logits of the classes and α."""
+        inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         x = self.dropout(x.to(self.output.weight.dtype))
         v, weights = self.pooled(self.states(x, lengths, inside), lengths, inside)
         for layer in self.hidden:
@@ -228,19 +227,20 @@ class Classifier(ClassifierNetwork):
         return self.output(self.dropout(v)), weights
 
     def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B C"]:
-        return self.classified(ids, lengths)[0]
+        return self.classified(self.embedding(ids), lengths)[0]
 
-    def _read(self, batch: Batch) -> tuple[Float[Tensor, "B C"], Float[Tensor, "B T"] | None]:
+    def vectors(self, batch: Batch) -> Float[Tensor, "B T _"]:
+        """x_1 … x_n of every text."""
         if self.reader is None:
-            return self.classified(batch["inputs"], batch["lengths"])
+            return self.embedding(batch["inputs"])
         read = Batch({name: batch[f"{READ}{name}"] for name in ("inputs", "lengths")})
-        return self.classified(batch["where"], batch["lengths"], self.reader.states(read).layers[-1].flatten(0, 1))
+        return F.embedding(batch["where"], self.reader.states(read).layers[-1].flatten(0, 1))
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
-        return self._read(batch)[0]
+        return self.classified(self.vectors(batch), batch["lengths"])[0]
 
     def predict(self, batch: Batch, carry: Carry | None = None) -> list[Classified]:
-        logits, weights = self._read(batch)
+        logits, weights = self.classified(self.vectors(batch), batch["lengths"])
         rows = [Classified(row) for row in logits.float().softmax(1)]
         if weights is None:
             return rows
@@ -261,9 +261,4 @@ def vectors_of(config: Config, tokens: Tokens) -> nn.Module:
     table = TokenTable(len(tokens), size, vocabulary_of(config))
     nn.init.normal_(table.weight, std=size**-0.5)
     table.weight.requires_grad_(config.tuned or not config.vectors)
-    return table
-
-
-def _given(table: Tensor | None) -> Tensor:
-    assert table is not None, "a part reads the tokens"
     return table
