@@ -12,7 +12,8 @@ from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, readers
 from lexigraph.text.columns import Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import running
+from lexigraph.text.encoding import running, words_of
+from lexigraph.text.spans import converted
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -48,7 +49,7 @@ def learn_vocabularies(
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
             found[name] = _tokenizer(settings, special, (running(value) for _, value in values))
         elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            found[name] = Labels.learn(label for column, value in values for label in _labels(value, column.scheme))
         elif kinds <= {"number", "vectors", "image"}:
             found[name] = Numbers.learn(np.asarray(value) for _, value in values)
         else:
@@ -78,5 +79,5 @@ def _tokenizer(settings: recipes.Tokenizer, special: tuple[str, ...], texts: Ite
     )
 
 
-def _labels(value: readers.Value) -> list[str]:
-    return value if isinstance(value, list) else [str(value)]
+def _labels(value: readers.Value, scheme: str) -> list[str]:
+    return converted(words_of(value), scheme) if isinstance(value, list) or scheme else [str(value)]
