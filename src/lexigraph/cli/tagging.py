@@ -29,9 +29,7 @@ def tag(
 ) -> None:
     """The tag of every word of each text; words stand between white space."""
     model = load_model(run, device)
-    given = read_texts(texts, file)
-    lines = given if texts else (text for text in given if text.strip())  # blank lines of a file are no texts
     with Printer(as_json) as show:
-        for text, row in answers(model.tag, lines):
+        for text, row in answers(model.tag, read_texts(texts, file, blank=False)):
             conll_lines = "".join(f"{word.word}\t{word.tag}\n" for word in row)
             show(conll_lines if conll else " ".join(map(str, row)), {"text": text, "words": [vars(w) for w in row]})
