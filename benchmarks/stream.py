@@ -39,7 +39,8 @@ def through(run: Path, words: int, reports: int = 20) -> Iterator[tuple[int, flo
     command = [sys.executable, "-m", "lexigraph", "tag", str(run), "--device", "cpu"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tagging:
         asks, answers = tagging.stdin, tagging.stdout
-        assert asks and answers
+        assert asks is not None
+        assert answers is not None
 
         def write() -> None:
             done = 0

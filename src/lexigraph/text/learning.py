@@ -10,7 +10,7 @@ import numpy as np
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, readers
-from lexigraph.text.columns import Columns
+from lexigraph.text.columns import Column, Columns
 from lexigraph.text.corpus import examples
 from lexigraph.text.encoding import running, words_of
 from lexigraph.text.spans import converted
@@ -49,9 +49,9 @@ def learn_vocabularies(
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
             found[name] = _tokenizer(settings, special, (running(value) for _, value in values))
         elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for column, value in values for label in _labels(value, column.scheme))
+            found[name] = Labels.learn(label for column, value in values for label in _labels(value, column))
         elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn(np.asarray(value) for _, value in values)
+            found[name] = Numbers.learn((np.asarray(value) for _, value in values), sequences=kinds == {"vectors"})
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
@@ -79,5 +79,5 @@ def _tokenizer(settings: recipes.Tokenizer, special: tuple[str, ...], texts: Ite
     )
 
 
-def _labels(value: readers.Value, scheme: str) -> list[str]:
-    return converted(words_of(value), scheme) if isinstance(value, list) or scheme else [str(value)]
+def _labels(value: readers.Value, column: Column) -> list[str]:
+    return [str(value)] if column.kind == "class" else converted(words_of(value), column.scheme)
