@@ -10,9 +10,10 @@ import numpy as np
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, readers
-from lexigraph.text.columns import Columns
+from lexigraph.text.columns import Column, Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import running
+from lexigraph.text.encoding import running, words_of
+from lexigraph.text.spans import converted
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -48,13 +49,13 @@ def learn_vocabularies(
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
             found[name] = _tokenizer(settings, special, (running(value) for _, value in values))
         elif kinds <= {"tags", "class"}:
-            labels = found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            labels = found[name] = Labels.learn(label for column, value in values for label in _labels(value, column))
             if kinds == {"class"} and len(labels) == 1:
                 raise LexigraphError(
                     f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."
                 )
         elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn(np.asarray(value) for _, value in values)
+            found[name] = Numbers.learn((np.asarray(value) for _, value in values), sequences=kinds == {"vectors"})
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
@@ -82,5 +83,5 @@ def _tokenizer(settings: recipes.Tokenizer, special: tuple[str, ...], texts: Ite
     )
 
 
-def _labels(value: readers.Value) -> list[str]:
-    return value if isinstance(value, list) else [str(value)]
+def _labels(value: readers.Value, column: Column) -> list[str]:
+    return [str(value)] if column.kind == "class" else converted(words_of(value), column.scheme)
