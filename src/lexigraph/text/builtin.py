@@ -1,6 +1,8 @@
-"""The built-in corpus as records: an English grammar, so that every system can be trained without any data.
+"""The built-in corpora as records: made by an English grammar, so that every system can be trained without any data.
 
-Wherever a file is expected, the name `grammar` means this corpus; each field of a record comes from one clause.
+Wherever a file is expected, the name `grammar` means the one that has all fields, each from one clause, `sentiment`
+praise and blame with their class (sentiment.py), and names as `anbn:100` mean formal languages and other tests of
+memory (languages.py).
 """
 
 from __future__ import annotations
@@ -11,25 +13,41 @@ from itertools import islice
 import numpy as np
 
 from lexigraph.errors import UsageError
-from lexigraph.text.files import GRAMMAR as GRAMMAR
+from lexigraph.text import languages
+from lexigraph.text.files import GRAMMAR, SENTIMENT
 from lexigraph.text.readers import Record, Value
 
 Fields = Mapping[str, Value]
 
 
-def sentences(count: int) -> Iterator[str]:
-    """So many sentences."""
+def sentences(count: int, name: str = GRAMMAR) -> Iterator[str]:
+    """So many sentences of a built-in corpus, or strings of the language of that name."""
+    if lengths := languages.named(name):
+        return languages.strings(lengths, count)
+    if name == SENTIMENT:
+        return (str(values["text"]) for values in islice(_judgements(), count))
     from lexigraph.text import constructions  # its lexicon takes a while
 
     return constructions.sentences(count)
 
 
-def records(fields: Sequence[str], count: int) -> Iterator[Record]:
-    """So many records with these fields."""
-    maker = next((make for known, make in MAKERS.items() if set(fields) <= set(known)), None)
+def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[Record]:
+    """So many records with these fields, of a built-in corpus or of a language."""
+    if lengths := languages.named(name):
+        if set(fields) != set(languages.SUM):
+            raise UsageError(
+                f"{name} has no records of {' and '.join(fields)}; it has {languages.fields_of(lengths)}."
+            )
+        for number, sums in enumerate(languages.sums(lengths, count)):
+            yield Record(dict(zip(languages.SUM, sums, strict=True)), number, number + 1)
+        return
+    makers = CORPORA[name]
+    maker = next((make for known, make in makers.items() if set(fields) <= set(known)), None)
     if maker is None:
-        known = "; ".join(" and ".join(names) for names in MAKERS)
-        raise UsageError(f"The built-in corpus has no records of {' and '.join(fields)}; it has those of {known}.")
+        known = "; ".join(" and ".join(names) for names in makers)
+        raise UsageError(
+            f"The built-in corpus {name} has no records of {' and '.join(fields)}; it has those of {known}."
+        )
     for number, values in enumerate(islice(maker(), count)):
         yield Record(dict(values), number, number + 1)
 
@@ -59,6 +77,13 @@ def _constructions() -> Iterator[Fields]:
 
     for clause in constructions.clauses(None):
         yield {"text": grammar.realise(clause), "label": clause.construction}
+
+
+def _judgements() -> Iterator[Fields]:
+    """Praise, blame and neither."""
+    from lexigraph.text import sentiment
+
+    return ({"text": text, "label": label} for text, label in sentiment.items())
 
 
 def _parts() -> Iterator[Fields]:
@@ -102,10 +127,36 @@ def _scenes() -> Iterator[Fields]:
         yield {"image": image.astype(np.uint8), "label": str(name)}
 
 
-MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
+def _sums() -> Iterator[Fields]:
+    """The adding problem at a length that is soon learned."""
+    made = languages.sums(languages.Lengths("adding", 5, 15), 1 << 40)
+    return (dict(zip(languages.SUM, values, strict=True)) for values in made)
+
+
+def _signals() -> Iterator[Fields]:
+    """A noisy signal that rises, falls or stays, in segments with these names: one frame alone does not tell which.
+
+    A frame has two numbers: the signal, and the same ten times as large and noisier.
+    """
+    random = np.random.default_rng(0)
+    slopes = {"falling": -1.0, "level": 0.0, "rising": 1.0}
+    while True:
+        tags: list[str] = []
+        while len(tags) < 20:
+            tags += [str(random.choice(list(slopes)))] * int(random.integers(4, 12))
+        signal = np.cumsum([slopes[tag] for tag in tags]) + random.normal(0, 3)
+        noise = random.normal(size=(2, len(tags))) * [[0.3], [10.0]]
+        yield {"frames": (np.stack([signal, 10 * signal]) + noise).T.astype(np.float32), "tags": tags}
+
+
+Makers = dict[tuple[str, ...], Callable[[], Iterator[Fields]]]  # by the fields of what they make
+MAKERS: Makers = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
     ("image", "label"): _scenes,
+    languages.SUM: _sums,
+    ("frames", "tags"): _signals,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }
+CORPORA: dict[str, Makers] = {GRAMMAR: MAKERS, SENTIMENT: {("text", "label"): _judgements}}

@@ -8,7 +8,7 @@ What an example holds, a network's columns say (columns.py); where it goes then,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +17,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, images, readers, sentences
-from lexigraph.text.builtin import GRAMMAR
+from lexigraph.text import builtin, clean, files, frames, images, readers, sentences
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running
 from lexigraph.text.source import Source
@@ -28,6 +27,7 @@ from lexigraph.text.tables import SPLITS
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
 
+ARRAYS = ("image", "vectors")  # kinds of columns that may be named by their files
 PLAIN = "text"  # the only field of plain text
 
 
@@ -222,8 +222,8 @@ def _lines(names: files.Names, data: recipes.Data) -> Iterator[tuple[str, int]]:
 
 
 def _lines_of_file(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
-    if file == GRAMMAR:
-        yield from ((sentence, number) for number, sentence in enumerate(builtin.sentences(data.sentences)))
+    if files.built_in(file):
+        yield from ((text, number) for number, text in enumerate(builtin.sentences(data.sentences, file)))
         return
     source, by_line = Source(file, encoding=data.encoding), data.documents == "line"
     if data.split_sentences and readers.file_format(file) == "text":
@@ -259,8 +259,8 @@ def _stream(names: files.Names, data: recipes.Data, split: str, cut: bool) -> It
 
     def texts() -> Iterator[tuple[str, bool]]:
         for file in files.expand(names):
-            if file == GRAMMAR:
-                yield from ((sentence + "\n", False) for sentence in builtin.sentences(data.sentences))
+            if files.built_in(file):
+                yield from ((text + "\n", False) for text in builtin.sentences(data.sentences, file))
             else:
                 source = Source(file, encoding=data.encoding)
                 pieces = readers.read_text(source, max_chars=data.max_chars, columns=data.columns or None)
@@ -309,11 +309,17 @@ def _records(
         raise UsageError("data.split_sentences is for plain text: examples with several columns are as they are.")
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
-    pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
-    for record in _fields(file, data, fields):
+    arrays = {column.field_of(name): column.kind for name, column in columns.items() if column.kind in ARRAYS}
+    classes = [column.field_of(name) for name, column in columns.items() if column.kind == "class"]
+    for record in _fields(file, data, fields, [field for field, kind in arrays.items() if kind == "vectors"]):
         values, key = dict(record.columns), record.columns[first]
-        for field in pictures:
-            values[field] = images.read(values[field], Path(file).parent)
+        if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
+            raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
+        for field, kind in arrays.items():
+            if kind == "vectors":
+                values[field] = frames.read(values[field], Path(file).parent, f"{file}, record {record.line}: ")
+            else:
+                values[field] = images.read(values[field], Path(file).parent)
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
             text = str(values.get(field, ""))
@@ -327,11 +333,16 @@ def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
     return ((place << 40, file) for place, file in enumerate(files.expand(names)))
 
 
-def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[readers.Record]:
-    """Records with these fields, by the names or numbers that the recipe gives them in the file."""
+def _fields(
+    file: str, data: recipes.Data, fields: dict[str, bool], numbers: Sequence[str]
+) -> Iterator[readers.Record]:
+    """Records with these fields, by the names or numbers that the recipe gives them in the file.
+
+    numbers: the fields that hold sequences of vectors.
+    """
     needed = [field for field, required in fields.items() if required]
-    if file == GRAMMAR:
-        yield from builtin.records(needed, data.sentences)
+    if files.built_in(file):
+        yield from builtin.records(needed, data.sentences, file)
         return
     if Path(file).suffix == ".npz":
         yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})
@@ -344,4 +355,4 @@ def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[
         )
     documents = "none" if data.documents == "line" else data.documents
     source = Source(file, encoding=data.encoding)
-    yield from readers.read(source, mapped or None, documents, data.max_chars, needed=needed)
+    yield from readers.read(source, mapped or None, documents, data.max_chars, needed=needed, numbers=numbers)

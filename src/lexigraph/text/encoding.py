@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text import images
+from lexigraph.text import frames, images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
+from lexigraph.text.spans import SchemeCheck, converted
 from lexigraph.text.tables import Row
 from lexigraph.text.vocabularies import Labels, Vocabularies
 
@@ -37,6 +39,7 @@ class ColumnEncoder:
     def __init__(self, columns: Columns, vocabularies: Vocabularies) -> None:
         self.columns, self.vocabularies = columns, vocabularies
         self.unseen: dict[str, tuple[str, int]] = {}  # by column, a label that training has not, and its line
+        self.checks: dict[tuple[str, str], SchemeCheck] = defaultdict(SchemeCheck)  # by column and split
 
     def encode(self, block: Sequence[Example]) -> dict[str, Sequence[Row]]:
         """The values of every column, without boundaries."""
@@ -66,11 +69,13 @@ class ColumnEncoder:
             return self._by_word(column, values)
         if column.kind in ("tags", "class"):
             labels = self.vocabularies.labels(column.vocabulary)
-            return [self._labels(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
+            return [self._labels(name, labels, value, e) for value, e in zip(values, block, strict=True)]
         if column.kind == "raw":
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
             return [images.read(value) for value in values]
+        if column.kind == "vectors":
+            return [self._frames(column, value) for value in values]
         rows = [np.asarray(value) for value in values]
         return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
 
@@ -89,12 +94,21 @@ class ColumnEncoder:
         cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
         return [[next(cut) for _ in row] for row in words]
 
-    def _labels(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
+    def _frames(self, column: Column, value: Value) -> np.ndarray:
+        array, width = frames.read(value), len(self.vocabularies.numbers(column.vocabulary))
+        if array.shape[1] != width:
+            raise LexigraphError(f"A frame has {array.shape[1]} numbers, and those of this model have {width}.")
+        return array
+
+    def _labels(self, name: str, labels: Labels, value: Value, example: Example) -> np.ndarray:
         one = self.columns[name].kind == "class"
         names = [str(value)] if one else words_of(value)
+        if scheme := self.columns[name].scheme:
+            self.checks[name, example.split].read(names, example.line)
+            names = converted(names, scheme)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
-            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
+            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], example.line))
         return np.asarray(ids[0]) if one else ids
 
     def _check_aligned(
@@ -117,7 +131,7 @@ def words_of(value: Value) -> list[str]:
     if isinstance(value, str):
         return value.split()
     assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
-    return list(value)
+    return [str(each) for each in value]
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

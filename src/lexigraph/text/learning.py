@@ -10,13 +10,16 @@ import numpy as np
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, readers
-from lexigraph.text.columns import Columns
+from lexigraph.text.columns import Column, Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import running
+from lexigraph.text.encoding import running, words_of
+from lexigraph.text.spans import converted
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
     from lexigraph.text.vocabularies import Vocabularies, Vocabulary
+
+ALL = 10_000_000  # tokens: none is left out for want of room
 
 
 def learn_vocabularies(
@@ -41,11 +44,18 @@ def learn_vocabularies(
         )
         kinds = {column.kind for column in own.values()}
         if kinds == {"tokens"}:
-            found[name] = _tokenizer(recipe, (running(value) for _, value in values), written=_written(columns, name))
+            kind = next(iter(own.values())).cut
+            settings = recipes.Tokenizer(kind, size=ALL, min_count=2) if kind else recipe.tokenizer
+            special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
+            found[name] = _tokenizer(settings, special, (running(value) for _, value in values))
         elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            labels = found[name] = Labels.learn(label for column, value in values for label in _labels(value, column))
+            if kinds == {"class"} and len(labels) == 1:
+                raise LexigraphError(
+                    f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."
+                )
         elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn(np.asarray(value) for _, value in values)
+            found[name] = Numbers.learn((np.asarray(value) for _, value in values), sequences=kinds == {"vectors"})
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
@@ -59,20 +69,19 @@ def _written(columns: Columns, vocabulary: str) -> bool:
     return len(columns) > len(own) and all(column.optional for column in own)
 
 
-def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -> Tokenizer:
+def _tokenizer(settings: recipes.Tokenizer, special: tuple[str, ...], texts: Iterable[str]) -> Tokenizer:
     from lexigraph.text.tokenizer import Tokenizer
 
-    settings = recipe.tokenizer
     return Tokenizer.train(
         texts,
         kind=settings.kind,
         size=settings.size,
-        special=() if written else settings.special,  # nothing writes a direction
+        special=special,
         lower=settings.lower,
         marked_capitals=settings.marked_capitals,
         min_count=settings.min_count,
     )
 
 
-def _labels(value: readers.Value) -> list[str]:
-    return value if isinstance(value, list) else [str(value)]
+def _labels(value: readers.Value, column: Column) -> list[str]:
+    return [str(value)] if column.kind == "class" else converted(words_of(value), column.scheme)
