@@ -6,6 +6,9 @@ cleaned, stored, cut, planned, padded and measured by these declarations alone.
     {"text": Column("tokens")}                                              a language model
     {"source": Column("tokens"), "target": Column("tokens")}                a translator
     {"words": Column("tokens", by_word=True), "tags": Column("tags", vocabulary="tags", aligned="words")}   a tagger
+    {"words": Column("tokens", by_word=True), "tree": Column("spans", vocabulary="tree", aligned="words")}  of trees
+
+Spans are rows (first word, last word, label): an answer (none: no row), names in a text, a tree (parents first).
 
 Examples of one training may come from several tables: `[data]`, and further ones named `[data.NAME]`.
 """

@@ -17,7 +17,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, images, readers, sentences
+from lexigraph.text import builtin, clean, files, images, readers, sentences, trees
 from lexigraph.text.builtin import GRAMMAR
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running
@@ -309,11 +309,14 @@ def _records(
         raise UsageError("data.split_sentences is for plain text: examples with several columns are as they are.")
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
+    spans = [column.field_of(name) for name, column in columns.items() if column.kind == "spans"]
     pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
     for record in _fields(file, data, fields):
         values, key = dict(record.columns), record.columns[first]
         for field in pictures:
             values[field] = images.read(values[field], Path(file).parent)
+        for field in () if data.functions else spans:
+            values[field] = trees.without_functions(values[field])
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
             text = str(values.get(field, ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from lexigraph.text import images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
 from lexigraph.text.tables import Row
+from lexigraph.text.trees import Span
 from lexigraph.text.vocabularies import Labels, Vocabularies
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ class ColumnEncoder:
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
             return [images.read(value) for value in values]
-        rows = [np.asarray(value) for value in values]
-        return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
+        if column.kind == "spans":
+            labels = self.vocabularies.labels(column.vocabulary)
+            return [self._spans(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
+        return [np.asarray(value) for value in values]
 
     def _tokens(self, column: Column, block: Sequence[Example], texts: list[str]) -> list[Row]:
         tokenizer = self.vocabularies.tokenizer(column.vocabulary)
@@ -97,11 +100,26 @@ class ColumnEncoder:
             self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
         return np.asarray(ids[0]) if one else ids
 
+    def _spans(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
+        """Rows of a first word, a last word and a label."""
+        spans = cast("list[Span]", value)
+        rows = [(span.first, span.last, labels.id_of(span.label)) for span in spans]
+        if unseen := [span for span, row in zip(spans, rows, strict=True) if row[2] < 0]:
+            self.unseen.setdefault(name, (unseen[0].label, line))
+        return np.array(rows, np.int64).reshape(-1, 3)
+
     def _check_aligned(
         self, name: str, words: str, found: Mapping[str, Sequence[Row]], block: Sequence[Example]
     ) -> None:
         for row, of, example in zip(found[name], found[words], block, strict=True):
-            if self.columns[name].kind != "spans" and len(row) != len(of):
+            if self.columns[name].kind == "spans":
+                beyond = [span for span in np.asarray(row).tolist() if not 0 <= span[0] <= span[1] < len(of)]
+                if beyond:
+                    raise LexigraphError(
+                        f"Line {example.line}: there are {len(of)} {words}, and a span goes from word "
+                        f"{beyond[0][0]} to word {beyond[0][1]}, counted from 0."
+                    )
+            elif len(row) != len(of):
                 raise LexigraphError(
                     f"Line {example.line}: there are {len(of)} {words} and {len(row)} {name}; each has one."
                 )
@@ -117,7 +135,7 @@ def words_of(value: Value) -> list[str]:
     if isinstance(value, str):
         return value.split()
     assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
-    return list(value)
+    return [str(each) for each in value]
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

@@ -42,7 +42,7 @@ def learn_vocabularies(
         kinds = {column.kind for column in own.values()}
         if kinds == {"tokens"}:
             found[name] = _tokenizer(recipe, (running(value) for _, value in values), written=_written(columns, name))
-        elif kinds <= {"tags", "class"}:
+        elif kinds <= {"tags", "class", "spans"}:
             found[name] = Labels.learn(label for _, value in values for label in _labels(value))
         elif kinds <= {"number", "vectors", "image"}:
             found[name] = Numbers.learn(np.asarray(value) for _, value in values)
@@ -75,4 +75,6 @@ def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -
 
 
 def _labels(value: readers.Value) -> list[str]:
-    return value if isinstance(value, list) else [str(value)]
+    if not isinstance(value, list):
+        return [str(value)]
+    return [each if isinstance(each, str) else each.label for each in value]

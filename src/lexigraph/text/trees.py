@@ -24,6 +24,8 @@ from typing import NamedTuple
 
 from lexigraph.errors import LexigraphError
 
+TOKEN = re.compile(r"[()]|[^()\s]+", re.ASCII)  # a no-break space, as in 8 1/2, is part of a word
+FUNCTION = re.compile(r"(?<=[A-Z])[-=|][^+]*")
 TRACE = "-NONE-"  # the tag of what is not said: no word
 PUNCTUATION = frozenset((",", ":", "``", "''", "."))  # tags, as evalb has them
 PART = "@"  # before the label of a node that binarising made
@@ -106,17 +108,18 @@ def read(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Tree]]:
     number = 1
     for number, line in lines:
         ended = 0  # where a tree ends on this line
-        for token in re.finditer(r"[()]|[^\s()]+", line):
-            if ended:
+        for token in TOKEN.finditer(line):
+            if ended and token.group() != ")":
                 raise NoTree(number, token.start() + 1, "a tree ends before this: begin each one on a new line.")
             reader.take(number, token.start() + 1, token.group())
             ended = 0 if reader.open else token.end()
         if ended and (tree := reader.tree()):
             yield reader.began, tree
     if reader.open:
-        _, line_of, column = reader.open[0]
+        _, began, column = reader.open[0]
+        missing = len(reader.open)
         raise NoTree(
-            line_of, column, f"the tree that begins here is never closed: {len(reader.open)} brackets are open."
+            began, column, f"the tree that begins here lacks {missing} closing bracket{'s' * (missing > 1)}."
         )
 
 
@@ -195,24 +198,16 @@ def without(tree: Tree, tags: Iterable[str]) -> Tree:
     return Tree(tuple(words), tuple(span for span in moved if span.first <= span.last))
 
 
-def without_functions(tree: Tree) -> Tree:
+def without_functions(spans: Iterable[Span]) -> list[Span]:
     """Labels without what a phrase is for, and whom it refers to: `NP` for `NP-SBJ-1` and `NP=2`.
 
-    >>> print(without_functions(parse("(NP-SBJ (-LRB- -LRB-) (NN key))")))
-    (NP (-LRB- -LRB-) (NN key))
+    >>> [span.label for span in without_functions([Span(0, 3, "S+NP-SBJ-1"), Span(0, 0, "-LRB-")])]
+    ['S+NP', '-LRB-']
     """
-    return Tree(
-        tree.words,
-        tuple(
-            Span(s.first, s.last, s.label[:1] + re.split("[-=|]", s.label[1:])[0])
-            if not s.label.startswith("-")
-            else s
-            for s in tree.spans
-        ),
-    )
+    return [Span(first, last, FUNCTION.sub("", label)) for first, last, label in spans]
 
 
-def parents(spans: Sequence[Span] | Sequence[Sequence[int]]) -> list[int]:
+def parents(spans: Sequence[Span]) -> list[int]:
     """The index of every span's parent; -1 for a root.
 
     >>> parents(parse("(S (NP (PRP It)) (VP (VBZ works)))").spans)
@@ -221,7 +216,7 @@ def parents(spans: Sequence[Span] | Sequence[Sequence[int]]) -> list[int]:
     found: list[int] = []
     above: list[int] = []
     for index, span in enumerate(spans):
-        while above and spans[above[-1]][1] < span[0]:
+        while above and spans[above[-1]].last < span.first:
             above.pop()
         found.append(above[-1] if above else -1)
         above.append(index)

@@ -165,7 +165,12 @@ class Numbers:
 
 Vocabulary = Tokens | Labels | Numbers
 FINGERPRINTS = "vocabularies"  # the key of a run's config.json
-KINDS = {"tokens": "tokenizer", "tags": "labels", "class": "labels"}  # kind of column → of vocabulary, else numbers
+KINDS = {
+    "tokens": "tokenizer",
+    "tags": "labels",
+    "class": "labels",
+    "spans": "labels",
+}  # kind of column → of vocabulary, else numbers
 
 
 class Vocabularies(Mapping[str, Vocabulary]):
