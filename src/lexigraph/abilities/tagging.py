@@ -8,7 +8,7 @@ from typing import overload
 
 import torch
 
-from lexigraph.abilities.asking import TextError, many
+from lexigraph.abilities.asking import words_of_texts
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.nn.tagging import TAGS, TaggerNetwork
 
@@ -40,10 +40,7 @@ class Tagger(TextModel):
         >>> [str(word) for word in model.tag(["She sings ."])[0]]        # doctest: +SKIP
         ['She/PRON', 'sings/VERB', './PUNCT']
         """
-        given, one = many(texts, (str, list, tuple), alone=(str,))
-        rows = [text.split() if isinstance(text, str) else many(text, named="word")[0] for text in given]
-        if empty := [number for number, row in enumerate(rows, 1) if not row]:
-            raise TextError(empty[0], len(rows), "has no words to tag.")
+        rows, one = words_of_texts(texts, "tag")
         names, words, found = self.vocabularies.labels(TAGS).names, iter(rows), []
         for batch in self._batches([{"tokens": row} for row in rows]):
             with torch.inference_mode():
