@@ -146,6 +146,14 @@ SYSTEMS: dict[str, System] = {
             "cache": "it tags all words at once and writes no text step by step",
         },
     ),
+    "recursive": System(
+        "lexigraph.models.recursive:Recursive",
+        "lexigraph.abilities.trees:TreeClassifier",
+        "trees",
+        ("classify",),
+        fields=("tokens", "tree"),
+        exempt=NAMES_A_CLASS,
+    ),
     "vit": System(
         "lexigraph.models.vit:VisionTransformer",
         "lexigraph.abilities.classifying:Classifier",
