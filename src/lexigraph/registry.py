@@ -135,6 +135,14 @@ SYSTEMS: dict[str, System] = {
         fields=("text", "label"),
         exempt=NAMES_A_CLASS,
     ),
+    "classifier": System(
+        "lexigraph.models.classifier:Classifier",
+        "lexigraph.abilities.classifying:Classifier",
+        "classification",
+        ("classify",),
+        fields=("text", "label"),
+        exempt=NAMES_A_CLASS,
+    ),
     "tagger": System(
         "lexigraph.models.tagger:Tagger",
         "lexigraph.abilities.tagging:Tagger",

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text.corpus import texts_of
-from lexigraph.text.files import GRAMMAR, listed
+from lexigraph.text.files import built_in, listed
 from lexigraph.text.source import Source, line_blocks
 from lexigraph.words.progress import Report
 from lexigraph.words.search import Index, WordFilter, by_words
@@ -92,7 +92,7 @@ def found_files(files: Iterable[str | Path]) -> list[str]:
     if not paths:
         raise UsageError("Say where to look: name files or folders.")
     for path in paths:
-        if path != GRAMMAR:
+        if not built_in(path):
             Source(path)  # says where there is none, and what is near
     return paths
 
@@ -101,7 +101,7 @@ def lines(paths: Sequence[str]) -> Iterator[tuple[str, int, str]]:
     """Every line that has words: its file, its number in it, counted from 1, and itself."""
     for path in paths:
         number = 0
-        if path == GRAMMAR:
+        if built_in(path):
             yield from ((path, number, text) for number, text in enumerate(texts_of(path), 1))
             continue
         try:

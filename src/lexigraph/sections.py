@@ -39,7 +39,8 @@ class Data:
     """Which text, and how it is cut into examples."""
 
     train: str | tuple[str, ...] = key(
-        "", about="the training text: files, folders, patterns, or `grammar` for the built-in corpus"
+        "",
+        about="the training text: files, folders, patterns, `grammar` for the built-in corpus, or a language as anbn:100",
     )
     valid: str | tuple[str, ...] = key("", about="the validation text; empty: taken from `train` as `split` says")
     test: str | tuple[str, ...] = key("", about="the test text; empty: taken from `train` as `split` says")
@@ -62,7 +63,9 @@ class Data:
     functions: bool = key(True, about="of trees: labels say what a phrase is for, as in NP-SBJ; else only NP")
     window: int = ranged(0, 0, about="tokens per window of a stream; 0: the model's context")
     max_chars: int = ranged(1_000_000, 1, about="a line of more characters is refused: it is rarely a sentence")
-    sentences: int = ranged(60_000, 1, 1e9, about="how many sentences the built-in corpus yields")
+    sentences: int = ranged(
+        60_000, 1, 1e9, about="how many sentences the built-in corpus, or a language as anbn:100, yields at most"
+    )
     batch_tokens: int = ranged(
         0, 0, about="of a further table [data.NAME]: its tokens per step; 0: as train.batch_tokens"
     )
@@ -109,9 +112,8 @@ class Train:
         (0.9, 0.95), 0, 0.999999, about="adam: how much of their running means gradient and squared gradient keep"
     )
     eps: float = ranged(1e-8, 0, about="adam and rmsprop: added to the root of the mean squared gradient")
-    momentum: float = ranged(
-        0.0, 0, 0.999999, about="sgd (Nesterov) and rmsprop: the share of the last step that is kept"
-    )
+    momentum: float = ranged(0.0, 0, 0.999999, about="sgd and rmsprop: the share of the last step that is kept")
+    nesterov: bool = key(True, about="sgd: take the gradient's step where the momentum will have gone")
     rmsprop_decay: float = ranged(
         0.99, 0, 0.999999, about="rmsprop: the share that its running mean of squared gradients keeps in a step"
     )
@@ -126,6 +128,9 @@ class Train:
         {}, about="parts of the network with a multiple of lr of their own: {reader = 0.1}; 0: not trained"
     )
     clip: float = ranged(1.0, 0, about="the largest gradient norm; 0: no clipping")
+    clip_value: float = ranged(
+        0.0, 0, about="the largest entry of a gradient, cut off before its norm is taken; 0: no clipping"
+    )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = key(
         "auto", about="the numbers that are computed with; auto: bf16 on CUDA, else fp32"
     )

@@ -28,25 +28,26 @@ from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table, tables
 from lexigraph.text.vocabularies import Vocabularies
 
+BERT: dict[str, Any] = {  # as a part
+    "parts.reader.system": "bert",
+    "parts.reader.dim": 16,
+    "parts.reader.layers": 1,
+    "parts.reader.dropout": 0.0,
+    "tokenizer.special": ["<mask>"],
+}
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than their recipes'
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
-    "tagger-bert": (
-        "tagger",
-        {
-            "parts.reader.system": "bert",
-            "parts.reader.dim": 16,
-            "parts.reader.layers": 1,
-            "parts.reader.dropout": 0.0,
-            "tokenizer.special": ["<mask>"],
-        },
-    ),
+    "tagger-bert": ("tagger", BERT),
     "tagger-letters": ("tagger", {"model.characters": "cnn", "model.vectors": 8, "model.tuned": True}),
     "tagger-summed": (
         "tagger",
         {"model.characters": "lstm", "model.vectors": 16, "model.tuned": True, "model.joined": "summed"},
     ),
+    "classifier-cnn": ("classifier", {"model.encoder": "cnn", "model.embedding": 0, "model.hidden": [16]}),
+    "classifier-attention": ("classifier", {"model.encoder": "gru", "model.pooling": "attention"}),
+    "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
     "picture-analogies": (
         "picture",
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from lexigraph.errors import UsageError
 from lexigraph.recipe import Train
-from lexigraph.training.schedules import optimizer, rate
+from lexigraph.training.schedules import clip_gradients, optimizer, rate
 from tests.contracts.tiny import newborn
 
 
@@ -106,10 +107,59 @@ def test_slow_parts_take_their_share_of_the_rate_whatever_group_they_are_of(name
         optimizer(module, Train(lr_scale={"2": 1.0}), fused=False)
 
 
-def test_clipping_scales_by_the_smaller_of_one_and_v_over_the_norm():
-    for gradient, limit in (([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0)):
-        weight = torch.nn.Parameter(torch.zeros(2))
-        weight.grad = torch.tensor(gradient)
-        torch.nn.utils.clip_grad_norm_([weight], limit)
-        scale = min(1.0, limit / math.hypot(*gradient))
-        assert weight.grad.tolist() == pytest.approx([g * scale for g in gradient], rel=1e-5)
+def weight_with(gradient: list[float]) -> torch.nn.Module:
+    module = torch.nn.Linear(len(gradient), 1, bias=False)
+    module.weight.grad = torch.tensor([gradient])
+    return module
+
+
+@pytest.mark.parametrize(("gradient", "limit"), [([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0)])
+def test_clipping_scales_by_the_smaller_of_one_and_v_over_the_norm(gradient, limit):
+    module = weight_with(gradient)
+    assert clip_gradients(module, Train(clip=limit)).item() == pytest.approx(math.hypot(*gradient))
+    scale = min(1.0, limit / math.hypot(*gradient))
+    assert module.weight.grad[0].tolist() == pytest.approx([g * scale for g in gradient], rel=1e-5)
+
+
+def test_clipping_by_value_turns_the_gradient_and_clipping_by_norm_does_not():
+    module = weight_with([0.3, -40.0])
+    clip_gradients(module, Train(clip=0.0, clip_value=1.0))
+    assert module.weight.grad[0].tolist() == pytest.approx([0.3, -1.0])
+    module = weight_with([3.0, -40.0])
+    clip_gradients(module, Train(clip=0.5, clip_value=1.0))  # (1, -1), and then half as long as √(1/2) tells
+    assert module.weight.grad[0].tolist() == pytest.approx([0.5 * 0.5**0.5, -0.5 * 0.5**0.5])
+
+
+PEERS = {
+    "sgd": (torch.optim.SGD, {"momentum": 0.9, "nesterov": True}),
+    "classical": (torch.optim.SGD, {"momentum": 0.9}),
+    "rmsprop": (torch.optim.RMSprop, {"alpha": 0.9, "momentum": 0.5, "eps": 1e-4}),
+}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_clipped_steps_are_those_of_torch(name):
+    """The same steps as torch's optimizers and its two ways of clipping."""
+    settings = {
+        "sgd": Train(optimizer="sgd", lr=0.1, momentum=0.9, clip=0.5, clip_value=0.2),
+        "classical": Train(optimizer="sgd", lr=0.1, momentum=0.9, nesterov=False, clip=0.5, clip_value=0.2),
+        "rmsprop": Train(
+            optimizer="rmsprop", lr=0.1, momentum=0.5, rmsprop_decay=0.9, eps=1e-4, clip=0.5, clip_value=0.2
+        ),
+    }[name]
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    peer = copy.deepcopy(network)
+    kind, options = PEERS[name]
+    mine, theirs = optimizer(network, settings, fused=False), kind(peer.parameters(), lr=0.1, **options)
+    for step in range(4):
+        x = torch.randn(8, 3, generator=torch.Generator().manual_seed(step))
+        for module, made in ((network, mine), (peer, theirs)):
+            made.zero_grad()
+            module(x).square().sum().backward()
+        clip_gradients(network, settings)
+        torch.nn.utils.clip_grad_value_(peer.parameters(), 0.2)
+        torch.nn.utils.clip_grad_norm_(peer.parameters(), 0.5)
+        mine.step()
+        theirs.step()
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), peer.parameters(), strict=True))

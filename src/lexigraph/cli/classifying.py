@@ -19,6 +19,7 @@ from lexigraph.cli.options import (
     print_table,
     read_texts,
 )
+from lexigraph.errors import UsageError
 
 
 def classify(
@@ -26,6 +27,9 @@ def classify(
     texts: Texts = None,
     file: FromFile = None,
     words: Annotated[int, typer.Option(min=0, help="Show so many words that speak for each class instead.")] = 0,
+    weights: Annotated[
+        bool, typer.Option("--weights", help="Show how much of each word it took, where attention pools the words.")
+    ] = False,
     as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
@@ -42,4 +46,9 @@ def classify(
     with Printer(as_json) as show:
         for text, found in answers(model.classify, read_texts(texts, file)):
             item = {"text": text, "label": found.label, "probabilities": found.probabilities}
+            if weights:
+                if not found.attention:
+                    raise UsageError(f'{run} does not pool by attention: train it with model.pooling = "attention".')
+                text = " ".join(f"{word.strip()}:{weight:.2f}" for word, weight in found.attention)
+                item["attention"] = [{"token": word, "weight": weight} for word, weight in found.attention]
             show(f"{found.label}\t{found.probability:.4f}\t{text}", item)

@@ -1,6 +1,7 @@
 """The built-in corpus as records: an English grammar, so that every system can be trained without any data.
 
-Wherever a file is expected, the name `grammar` means this corpus; each field of a record comes from one clause.
+Wherever a file is expected, the name `grammar` means this corpus; each field of a record comes from one clause. Names
+as `anbn:100` mean formal languages and other tests of memory (languages.py).
 """
 
 from __future__ import annotations
@@ -11,21 +12,32 @@ from itertools import islice
 import numpy as np
 
 from lexigraph.errors import UsageError
+from lexigraph.text import languages
 from lexigraph.text.files import GRAMMAR as GRAMMAR
 from lexigraph.text.readers import Record, Value
 
 Fields = Mapping[str, Value]
 
 
-def sentences(count: int) -> Iterator[str]:
-    """So many sentences."""
+def sentences(count: int, name: str = GRAMMAR) -> Iterator[str]:
+    """So many sentences, or strings of the language of that name."""
+    if lengths := languages.named(name):
+        return languages.strings(lengths, count)
     from lexigraph.text import constructions  # its lexicon takes a while
 
     return constructions.sentences(count)
 
 
-def records(fields: Sequence[str], count: int) -> Iterator[Record]:
-    """So many records with these fields."""
+def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[Record]:
+    """So many records with these fields, of the built-in corpus or of a language."""
+    if lengths := languages.named(name):
+        if set(fields) != set(languages.SUM):
+            raise UsageError(
+                f"{name} has no records of {' and '.join(fields)}; it has {languages.fields_of(lengths)}."
+            )
+        for number, values in enumerate(languages.sums(lengths, count)):
+            yield Record(dict(zip(languages.SUM, values, strict=True)), number, number + 1)
+        return
     maker = next((make for known, make in MAKERS.items() if set(fields) <= set(known)), None)
     if maker is None:
         known = "; ".join(" and ".join(names) for names in MAKERS)
@@ -102,10 +114,17 @@ def _scenes() -> Iterator[Fields]:
         yield {"image": image.astype(np.uint8), "label": str(name)}
 
 
+def _sums() -> Iterator[Fields]:
+    """The adding problem at a length that is soon learned."""
+    made = languages.sums(languages.Lengths("adding", 5, 15), 1 << 40)
+    return (dict(zip(languages.SUM, values, strict=True)) for values in made)
+
+
 MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
     ("image", "label"): _scenes,
+    languages.SUM: _sums,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from lexigraph import recipe as recipes
-from lexigraph.text.files import GRAMMAR, Given, Names, expand, named, shown
+from lexigraph.text import builtin
+from lexigraph.text.files import Given, Names, built_in, expand, named, shown
 from lexigraph.text.guesses import commands, guess_columns, guess_kind, kind_of, recipes_for
 from lexigraph.text.readers import CONLL_DEFAULT, TABLES, file_format, read
 from lexigraph.text.source import AUTO, COMPRESSED, Source
@@ -220,11 +221,9 @@ def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encodi
 
 
 def _source(file: str, encoding: str) -> Source:
-    if file != GRAMMAR:
+    if not built_in(file):
         return Source(file, encoding=encoding)
-    from lexigraph.text.constructions import sentences
-
-    return Source(file, (f"{sentence}\n".encode() for sentence in sentences(BUILT_IN)))
+    return Source(file, (f"{sentence}\n".encode() for sentence in builtin.sentences(BUILT_IN, file)))
 
 
 def _characters(code_points: np.ndarray) -> tuple[dict[str, float], dict[str, int]]:

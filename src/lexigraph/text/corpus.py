@@ -18,7 +18,6 @@ import numpy as np
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import builtin, clean, files, images, readers, sentences, trees
-from lexigraph.text.builtin import GRAMMAR
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running
 from lexigraph.text.source import Source
@@ -222,8 +221,8 @@ def _lines(names: files.Names, data: recipes.Data) -> Iterator[tuple[str, int]]:
 
 
 def _lines_of_file(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
-    if file == GRAMMAR:
-        yield from ((sentence, number) for number, sentence in enumerate(builtin.sentences(data.sentences)))
+    if files.built_in(file):
+        yield from ((text, number) for number, text in enumerate(builtin.sentences(data.sentences, file)))
         return
     source, by_line = Source(file, encoding=data.encoding), data.documents == "line"
     if data.split_sentences and readers.file_format(file) == "text":
@@ -259,8 +258,8 @@ def _stream(names: files.Names, data: recipes.Data, split: str, cut: bool) -> It
 
     def texts() -> Iterator[tuple[str, bool]]:
         for file in files.expand(names):
-            if file == GRAMMAR:
-                yield from ((sentence + "\n", False) for sentence in builtin.sentences(data.sentences))
+            if files.built_in(file):
+                yield from ((text + "\n", False) for text in builtin.sentences(data.sentences, file))
             else:
                 source = Source(file, encoding=data.encoding)
                 pieces = readers.read_text(source, max_chars=data.max_chars, columns=data.columns or None)
@@ -311,8 +310,11 @@ def _records(
     first = next(iter(fields))
     spans = [column.field_of(name) for name, column in columns.items() if column.kind == "spans"]
     pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
+    classes = [column.field_of(name) for name, column in columns.items() if column.kind == "class"]
     for record in _fields(file, data, fields):
         values, key = dict(record.columns), record.columns[first]
+        if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
+            raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
         for field in pictures:
             values[field] = images.read(values[field], Path(file).parent)
         for field in () if data.functions else spans:
@@ -333,8 +335,8 @@ def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
 def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[readers.Record]:
     """Records with these fields, by the names or numbers that the recipe gives them in the file."""
     needed = [field for field, required in fields.items() if required]
-    if file == GRAMMAR:
-        yield from builtin.records(needed, data.sentences)
+    if files.built_in(file):
+        yield from builtin.records(needed, data.sentences, file)
         return
     if Path(file).suffix == ".npz":
         yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})

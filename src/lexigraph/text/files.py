@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import archives, readers
+from lexigraph.text import archives, languages, readers
 from lexigraph.text.source import COMPRESSED, MARKS
 
 GRAMMAR = "grammar"  # the built-in corpus
@@ -76,10 +76,17 @@ def names_a_file(item: object) -> bool:
     return False
 
 
+def built_in(name: str) -> bool:
+    """Whether a name stands for text that is made by code: the built-in corpus, or a language (languages.py)."""
+    return name == GRAMMAR or languages.named(name) is not None
+
+
 def find(name: str) -> str:
     """A name as given, or under the folder that LEXIGRAPH_DATA names."""
     root = os.environ.get("LEXIGRAPH_DATA")
-    if name in (GRAMMAR, STDIN) or name in _spooled or not root or Path(name).is_absolute() or Path(name).exists():
+    if built_in(name) or name == STDIN or name in _spooled:
+        return name
+    if not root or Path(name).is_absolute() or Path(name).exists():
         return name
     below = str(Path(root) / name)
     return below if Path(below).exists() or (_is_pattern(below) and glob.glob(below)) else name
@@ -128,7 +135,7 @@ def several(names: Names) -> tuple[str, ...]:
 
 
 def _files(name: str) -> list[str]:
-    if name == GRAMMAR:
+    if built_in(name):
         return [name]
     name = find(name)
     if kept := _kept(name):

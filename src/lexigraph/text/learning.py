@@ -48,7 +48,11 @@ def learn_vocabularies(
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
             found[name] = _tokenizer(settings, special, (running(value) for _, value in values))
         elif kinds <= {"tags", "class", "spans"}:
-            found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            labels = found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            if kinds == {"class"} and len(labels) == 1:
+                raise LexigraphError(
+                    f"Every example of the training text has the {name} {labels.names[0]!r}: there must be two at least."
+                )
         elif kinds <= {"number", "vectors", "image"}:
             found[name] = Numbers.learn(np.asarray(value) for _, value in values)
         else:

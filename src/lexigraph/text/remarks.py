@@ -9,7 +9,7 @@ from itertools import islice
 from lexigraph.errors import LexigraphError
 from lexigraph.recipe import Data
 from lexigraph.text.check import FEW_WORDS, SPACELESS, scripts_of
-from lexigraph.text.files import GRAMMAR, expand
+from lexigraph.text.files import built_in, expand
 from lexigraph.text.guesses import guess_columns, guess_kind, kind_of, recipes_for
 from lexigraph.text.readers import TABLES, file_format, read, read_text
 from lexigraph.text.source import Source
@@ -28,7 +28,7 @@ def remarks(data: Data, fields: Collection[str], words_are: str) -> Iterator[str
     """
     with suppress(LexigraphError):  # what cannot be read, the training itself will say
         files = expand(data.train) if data.train else []
-        if not files or files[0] == GRAMMAR or set(fields) - {"text", "label", "source", "target", "tokens", "tags"}:
+        if not files or built_in(files[0]) or set(fields) - {"text", "label", "source", "target", "tokens", "tags"}:
             return
         yield from _of_file(files[0], len(files) > 1, data, set(fields), words_are)
 

@@ -31,8 +31,8 @@ from lexigraph.training.cuda_graphs import Recorder
 from lexigraph.training.distribution import World, parallelise, synchronising
 from lexigraph.training.progress import Log, Recent, Reporter, peak_memory
 from lexigraph.training.resident import Fetch
+from lexigraph.training.schedules import clip_gradients, rate, scales
 from lexigraph.training.schedules import optimizer as make_optimizer
-from lexigraph.training.schedules import rate, scales
 from lexigraph.training.signals import Signals, Stopped, caught_signals
 
 Validate = Callable[[Network], dict[str, float]]
@@ -136,8 +136,7 @@ class Training:
             checkpoint.set_random_states(random, world.device)
             raise
         self.scaler.unscale_(self.optimizer)
-        limit = settings.clip or math.inf
-        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit, error_if_nonfinite=False)
+        norm = clip_gradients(self.network, settings)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         if self.recorder is None:

@@ -1,4 +1,4 @@
-"""How the learning rate moves, as a pure function of the step; and the optimizers that take it.
+"""How the learning rate moves, as a pure function of the step; the optimizers that take it; and clipped gradients.
 
 With lr the peak rate, w the warm-up and i = 1, 2, … the step:
 
@@ -8,6 +8,14 @@ With lr the peak rate, w the warm-up and i = 1, 2, … the step:
     cosine         the same ends, along half a cosine
     inverse-sqrt   lr · √(w / i): Vaswani et al.'s d^-0.5 · min(i^-0.5, i · w^-1.5) with lr = (d · w)^-0.5
                    (restarted: i starts again every `restart_every` steps)
+
+The optimizers (torch.optim), with g the gradient, μ momentum, ρ rmsprop_decay:
+
+    sgd            v ← μ v + g         w ← w - lr · (g + μ v)   (Nesterov; without: w ← w - lr · v)
+    rmsprop        r ← ρ r + (1 - ρ) g²          w ← w - lr · g / (√r + ε)
+    adam, adamw    Kingma & Ba 2015; Loshchilov & Hutter 2019; muon: muon.py
+
+and clipping: each entry of g to ± clip_value, then g · min(1, clip / ‖g‖) (Pascanu et al. 2013).
 """
 
 from __future__ import annotations
@@ -15,7 +23,7 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lexigraph.errors import UsageError
 from lexigraph.nn.relative import BIASES
@@ -51,6 +59,16 @@ def scales(network: nn.Module, settings: Train) -> dict[int, float]:
             raise UsageError(f"train.lr_scale: the network has no part named {part!r}{nearest(part, parts)}")
         found |= own
     return found
+
+
+def clip_gradients(network: nn.Module, settings: Train) -> Tensor:
+    """Clip the gradients by value, then by their norm, which is given back as it was in between."""
+    if settings.clip_value:
+        for parameter in network.parameters():
+            if parameter.grad is not None:
+                parameter.grad.clamp_(-settings.clip_value, settings.clip_value)
+    limit = settings.clip or math.inf
+    return nn.utils.clip_grad_norm_(network.parameters(), limit, error_if_nonfinite=False)
 
 
 def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.optim.Optimizer:
@@ -94,8 +112,8 @@ def _optimizer(network: nn.Module, settings: Train, fused: bool) -> torch.optim.
     ]
     groups = [group for group in groups if group["params"]]
     if settings.optimizer == "sgd":
-        nesterov = settings.momentum > 0
-        return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, nesterov=nesterov)
+        ahead = settings.nesterov and settings.momentum > 0
+        return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, nesterov=ahead)
     if settings.optimizer == "rmsprop":
         return torch.optim.RMSprop(
             groups, lr=settings.lr, alpha=settings.rmsprop_decay, eps=settings.eps, momentum=settings.momentum

@@ -22,7 +22,7 @@ import numpy as np
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Data
 from lexigraph.text import builtin, files, readers
-from lexigraph.text.files import GRAMMAR, Given
+from lexigraph.text.files import Given
 from lexigraph.text.sentences import of_pieces
 from lexigraph.text.source import Source
 from lexigraph.words.scan import END, Types
@@ -180,8 +180,8 @@ def texts(text: Given | Data) -> Iterator[str]:
 
 def _pieces(file: str, data: Data) -> Iterator[str]:
     """A file's text in pieces; the last ends a line, so that no words of two files stand together."""
-    if file == GRAMMAR:
-        yield from (sentence + "\n" for sentence in builtin.sentences(data.sentences))
+    if files.built_in(file):
+        yield from (sentence + "\n" for sentence in builtin.sentences(data.sentences, file))
         return
     pieces = readers.read_text(Source(file, encoding=data.encoding), columns=data.columns or None)
     if data.split_sentences:

@@ -37,7 +37,8 @@ from lexigraph.evaluation.latent.similarity import meaning_scores, similarity_pa
 from lexigraph.latent.mixture import Mixture
 from lexigraph.registry import nearest
 from lexigraph.text.constructions import sentences as grammar_sentences
-from lexigraph.text.corpus import GRAMMAR, texts_of
+from lexigraph.text.corpus import texts_of
+from lexigraph.text.files import GRAMMAR
 
 PARTS = (
     *("reconstruction", "arithmetic", "edit files", "interpolation", "mixture", "round trip", "similarity"),
