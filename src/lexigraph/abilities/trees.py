@@ -9,7 +9,6 @@ from typing import Any, overload
 import torch
 
 from lexigraph.abilities.asking import TextError, many
-from lexigraph.abilities.classifying import Classification
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.nn.trees import TREE, TreeNetwork
 from lexigraph.text.readers import Value
@@ -17,11 +16,17 @@ from lexigraph.text.trees import NoTree, Span, Tree, parse
 
 
 @dataclass(frozen=True)
-class ClassifiedTree(Classification):
+class ClassifiedTree:
     """The class of the whole tree, and the tree with the label called at every node, each with its probability."""
 
+    label: str
+    probability: float
+    probabilities: dict[str, float]
     tree: Tree
     nodes: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return self.label
 
 
 class TreeClassifier(TextModel):

@@ -1,6 +1,8 @@
 """A label for every node of a tree: recursive networks (Socher et al. 2011; 2013) and tree-LSTMs (Tai et al. 2015).
 
-    leaf    x = E[word],  dropout
+    x = E[word]; beside it its own vector and what its letters come to, as nn/words.py has them
+
+            leaf                                  above
     plain   h = act(P x + c)                      h = act(U h_l + W h_r + b)
     tensor  h = act(P x + c)                      h = act([h_l; h_r]ᵀ V [h_l; h_r] + U h_l + W h_r + b)
     lstm    i, o, g = P x + c                     i, o, g, f_l, f_r = U h_l + W h_r + b
@@ -17,19 +19,18 @@ Shapes: n nodes of one height, K children of a node, d width of a state, e width
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lexigraph.nn.embedding import TokenTable
+from lexigraph.nn import words
 from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Examples, Seeds
 from lexigraph.nn.trees import TREE, WORDS, TreeNetwork, climb
+from lexigraph.nn.words import WordTables
 from lexigraph.objectives.terms import Batch
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
@@ -38,17 +39,13 @@ from lexigraph.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(words.TableConfig):
     form: Literal["plain", "tensor", "lstm", "child-sum"] = key(
         "plain",
         about="how children become a node: one layer; with products of all pairs; an LSTM's step over two or any",
     )
     act: Literal["tanh", "relu"] = key("tanh", about="plain and tensor: what a node's sum goes through")
     dim: int = ranged(100, 1, about="numbers in the state of a node")
-    embedding: int = ranged(100, 1, about="numbers in the vector of a word")
-    dropout: float = ranged(
-        0.3, 0, 0.999, about="share of the numbers set to 0 on the vectors of words and on states"
-    )
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,11 @@ class Objective:
 class Layer(nn.Module):
     """act(U h_l + W h_r + b), and in the tensor form the products of all pairs of their numbers."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, e: int) -> None:
         super().__init__()
         d = config.dim
         self.act = {"tanh": torch.tanh, "relu": torch.relu}[config.act]
-        self.word, self.pair = nn.Linear(config.embedding, d), nn.Linear(2 * d, d)
+        self.word, self.pair = nn.Linear(e, d), nn.Linear(2 * d, d)
         self.tensor = nn.Parameter(torch.empty(2 * d, d * 2 * d)) if config.form == "tensor" else None
         with torch.no_grad():  # a node begins near the mean of its children, so that gradients reach deep words
             self.pair.weight.mul_(0.5).add_(torch.cat([torch.eye(d), torch.eye(d)], 1) / 2)
@@ -86,10 +83,10 @@ class Layer(nn.Module):
 class BinaryLSTM(nn.Module):
     """A state is h and c, one behind the other; gates stand in the order i, o, g, f_l, f_r."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, e: int) -> None:
         super().__init__()
         d = config.dim
-        self.word, self.pair = nn.Linear(config.embedding, 3 * d), nn.Linear(2 * d, 5 * d)
+        self.word, self.pair = nn.Linear(e, 3 * d), nn.Linear(2 * d, 5 * d)
         with torch.no_grad():
             self.pair.bias[3 * d :] = 1.0  # children are kept at first
 
@@ -106,10 +103,10 @@ class BinaryLSTM(nn.Module):
 class ChildSumLSTM(nn.Module):
     """Any number of children: gates see the sum of their states, and each child its own forget gate."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, e: int) -> None:
         super().__init__()
         d = config.dim
-        self.word, self.sum, self.child = nn.Linear(config.embedding, 3 * d), nn.Linear(d, 3 * d), nn.Linear(d, d)
+        self.word, self.sum, self.child = nn.Linear(e, 3 * d), nn.Linear(d, 3 * d), nn.Linear(d, d)
         nn.init.ones_(self.child.bias)
 
     def leaf(self, x: Float[Tensor, "n e"]) -> Float[Tensor, "n s"]:
@@ -133,7 +130,12 @@ def emitted(
     return torch.cat([o.sigmoid() * c.tanh(), c], 1)
 
 
-FORMS = {"plain": Layer, "tensor": Layer, "lstm": BinaryLSTM, "child-sum": ChildSumLSTM}
+FORMS: dict[str, type[Layer | BinaryLSTM | ChildSumLSTM]] = {
+    "plain": Layer,
+    "tensor": Layer,
+    "lstm": BinaryLSTM,
+    "child-sum": ChildSumLSTM,
+}
 
 
 class Recursive(TreeNetwork):
@@ -143,35 +145,27 @@ class Recursive(TreeNetwork):
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
-        tokens, labels = vocabularies.tokens(), vocabularies.labels(TREE)
-        self.config, self.objective, self.pad, self.label_names = config, objective, tokens.pad, labels.names
+        labels = vocabularies.labels(TREE)
+        self.config, self.objective, self.label_names = config, objective, labels.names
         self.counted = objective.nodes
-        self.embedding = TokenTable(len(tokens), config.embedding)
-        self.cell: Layer | BinaryLSTM | ChildSumLSTM = FORMS[config.form](config)
+        self.words = WordTables(config, vocabularies)
+        self.cell = FORMS[config.form](config, self.words.width)
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputTable(config.dim, len(labels))
-        nn.init.normal_(self.embedding.weight, std=config.embedding**-0.5)
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        words = Column("tokens", field="tokens", by_word=True)
-        return {WORDS: words, TREE: Column("spans", vocabulary=TREE, aligned=WORDS)}
+        return {**words.columns(recipe.model), TREE: Column("spans", vocabulary=TREE, aligned=WORDS)}
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
-        """The pieces of all words, the nodes by height, and their labels."""
-        rows = cast(Sequence[list[np.ndarray]], examples[WORDS])
-        words = [word for row in rows for word in row]
-        pieces = np.full((len(words), max(1, *map(len, words))), self.pad, np.int64)
-        for index, word in enumerate(words):
-            pieces[index, : len(word)] = word
-        lengths = torch.tensor([len(row) for row in rows])
-        tensors = {"pieces": torch.from_numpy(pieces), "lengths": lengths}
-        return self.grown(tensors, examples, most=0 if self.config.form == "child-sum" else 2)
+        """What is read of all words, the nodes by height, and their labels."""
+        most = 0 if self.config.form == "child-sum" else 2
+        return self.grown(self.words.prepare(examples, seeds), examples, most)
 
     def forward(self, batch: Batch) -> Float[Tensor, "nodes C"]:
-        inside = (batch["pieces"] != self.pad).unsqueeze(2).to(self.embedding.weight.dtype)
-        e = (self.embedding(batch["pieces"]) * inside).sum(1) / inside.sum(1).clamp(min=1)
-        leaves = self.cell.leaf(self.dropout(e))
+        e, lengths = self.words.vectors_of(batch), batch["lengths"]
+        inside = torch.arange(e.shape[1], device=e.device) < lengths[:, None]
+        leaves = self.cell.leaf(self.dropout(e[inside]))
         states = climb(self.cell, leaves, batch["children"], batch["sizes"].tolist())
         h = states[batch["nodes"], : self.config.dim]
         return self.output(self.dropout(h))

@@ -46,9 +46,7 @@ WORD_DROPOUT = 7  # the stream of its random numbers
 
 
 @dataclass(frozen=True)
-class WordConfig:
-    layers: int = ranged(1, 1, about="LSTM layers in each direction")
-    dim: int = ranged(128, 1, about="numbers in the LSTM's state in each direction")
+class TableConfig:
     embedding: int = ranged(100, 1, about="numbers in the vector of a token, where no part reads for it")
     characters: Literal["none", "cnn", "lstm"] = key("none", about="what reads the letters of a word")
     character_embedding: int = ranged(30, 1, about="numbers in the vector of a character")
@@ -66,7 +64,13 @@ class WordConfig:
     )
 
 
-def columns(config: WordConfig) -> Columns:
+@dataclass(frozen=True)
+class WordConfig(TableConfig):
+    layers: int = ranged(1, 1, about="LSTM layers in each direction")
+    dim: int = ranged(128, 1, about="numbers in the LSTM's state in each direction")
+
+
+def columns(config: TableConfig) -> Columns:
     """What is read of a sentence: its words, and as the config says their letters and their own vectors."""
     found = {WORDS: Column("tokens", field="tokens", by_word=True)}
     if config.characters != "none":
@@ -99,10 +103,10 @@ class Characters(nn.Module):
         return torch.cat([last[0], last[1]], 1)
 
 
-class WordEncoder(nn.Module):
-    """A sentence of words as one vector for each; `words(batch, reader)`."""
+class WordTables(nn.Module):
+    """A vector for every word that does not see the others: `words.vectors_of(batch, reader)`."""
 
-    def __init__(self, config: WordConfig, vocabularies: Vocabularies, reader: Reader | None = None) -> None:
+    def __init__(self, config: TableConfig, vocabularies: Vocabularies, reader: Reader | None = None) -> None:
         """reader: the part that reads in the place of the table of tokens; it stays the network's own."""
         super().__init__()
         tokens = vocabularies.tokens()
@@ -122,12 +126,7 @@ class WordEncoder(nn.Module):
                 f'model.embedding = {config.vectors}, or model.joined = "concatenated".'
             )
         widths = [own, self.characters.width if self.characters else 0, 0 if self.summed else config.vectors]
-        between = config.dropout if config.layers > 1 else 0.0
-        self.lstm = nn.LSTM(
-            sum(widths), config.dim, config.layers, batch_first=True, dropout=between, bidirectional=True
-        )
-        self.dropout = nn.Dropout(config.dropout)
-        self.width = 2 * config.dim
+        self.width = sum(widths)
         for table in filter(None, (self.embedding, self.vectors)):
             nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
         if self.vectors is not None:
@@ -138,7 +137,7 @@ class WordEncoder(nn.Module):
     def prepare(
         self, examples: Examples, seeds: Seeds | None = None, reader: Reader | None = None
     ) -> dict[str, Tensor]:
-        """What `forward` reads of a batch; with seeds, in training, some words are unknown."""
+        """What is read of a batch; with seeds, in training, some words are unknown."""
         rows = cast(Sequence[list[np.ndarray]], examples[WORDS])
         found = {"lengths": torch.tensor([len(row) for row in rows])}
         if reader is not None:
@@ -161,16 +160,8 @@ class WordEncoder(nn.Module):
             found[VECTORS] = _padded(cast(Sequence[list[np.ndarray]], examples[VECTORS]))[:, :, 0].clamp(min=0)
         return found
 
-    def forward(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T h"]:
-        """A vector for every word."""
-        lengths = batch["lengths"].cpu()
-        packed = pack_padded_sequence(
-            self.dropout(self.vectors_of(batch, reader)), lengths, batch_first=True, enforce_sorted=False
-        )
-        return self.dropout(pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0])
-
     def vectors_of(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T e"]:
-        """A vector for every word that does not see the others yet."""
+        """A vector for every word."""
         e = [self._mean_of_pieces(batch, reader)]
         if self.vectors is not None and self.summed:
             e = [e[0] + self.vectors(batch[VECTORS])]
@@ -192,6 +183,27 @@ class WordEncoder(nn.Module):
         E = F.embedding(pieces.clamp(min=0), table)
         weights = inside.to(E.dtype)
         return (E * weights[:, :, :, None]).sum(2) / weights.sum(2, keepdim=True).clamp(min=1)
+
+
+class WordEncoder(WordTables):
+    """The same, and then every word sees its sentence: `words(batch, reader)`."""
+
+    def __init__(self, config: WordConfig, vocabularies: Vocabularies, reader: Reader | None = None) -> None:
+        super().__init__(config, vocabularies, reader)
+        between = config.dropout if config.layers > 1 else 0.0
+        self.lstm = nn.LSTM(
+            self.width, config.dim, config.layers, batch_first=True, dropout=between, bidirectional=True
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.width = 2 * config.dim
+
+    def forward(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T h"]:
+        """A vector for every word."""
+        lengths = batch["lengths"].cpu()
+        packed = pack_padded_sequence(
+            self.dropout(self.vectors_of(batch, reader)), lengths, batch_first=True, enforce_sorted=False
+        )
+        return self.dropout(pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0])
 
 
 def _padded(rows: Sequence[list[np.ndarray]]) -> Int[Tensor, "B T P"]:

@@ -91,6 +91,22 @@ def _parts() -> Iterator[Fields]:
         yield {"tokens": words, "tags": tags}
 
 
+def _constituents() -> Iterator[Fields]:
+    """Words, their tags, and the phrases that they form."""
+    from lexigraph.text import constructions, phrases
+
+    for clause in constructions.clauses(None):
+        tree = phrases.tree(clause)
+        yield {"tokens": list(tree.words), "tags": tree.tags, "phrases": tree.phrases}
+
+
+def _judgements() -> Iterator[Fields]:
+    """Trees with the sentiment of every node: praise, blame or neither."""
+    from lexigraph.text import sentiment
+
+    return ({"tokens": list(tree.words), "tree": list(tree.spans)} for tree in sentiment.trees())
+
+
 def _same(words: list[str], phrase: list[str], tags: list[str]) -> bool:
     """Whether words begin with a phrase, whatever the case of the first letter, and have no tags yet."""
     begin = [word.lower() for word in words[: len(phrase)]]
@@ -124,6 +140,8 @@ MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
+    ("tokens", "tags", "phrases"): _constituents,
+    ("tokens", "tree"): _judgements,
     ("image", "label"): _scenes,
     languages.SUM: _sums,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
