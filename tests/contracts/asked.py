@@ -21,9 +21,8 @@ def scored(found: Any) -> list[tuple[str, float]]:
 
 
 def inputs_of(model: Any) -> list[Any]:
-    """What the built-in corpus has for the first field of the model's examples: texts, pictures."""
-    fields = SYSTEMS[model.recipe.system].fields
-    return [record.columns[fields[0]] for record in builtin.records(fields, 4)]
+    """Records of the built-in corpus, as the model's examples are: texts, pictures, trees."""
+    return [record.columns for record in builtin.records(SYSTEMS[model.recipe.system].fields, 4)]
 
 
 ASKED: dict[str, Callable[[Any], Any]] = {

@@ -138,7 +138,7 @@ class TreeNetwork(Predictor[Labelled]):
     def grown(self, tensors: dict[str, Tensor], examples: Examples, most: int) -> Batch:
         """A batch with its nodes by height, and the labels of those that count."""
         trees = ragged(examples[TREE])
-        levels = leveled(trees, [len(row) for row in ragged(examples[WORDS])], most)
+        levels = leveled(trees, tensors["lengths"].tolist(), most)
         labels = np.concatenate([tree[:, 2] for tree in trees]).astype(np.int64)
         spans = np.array([len(tree) for tree in trees])
         labels = np.where(labels < 0, IGNORE, labels)
