@@ -146,6 +146,17 @@ SYSTEMS: dict[str, System] = {
             "cache": "it tags all words at once and writes no text step by step",
         },
     ),
+    "parser": System(
+        "lexigraph.models.biaffine:BiaffineParser",
+        "lexigraph.abilities.parsing:DependencyParser",
+        "parsing",
+        ("parse",),
+        fields=("tokens", "heads", "relations", "tags"),
+        exempt={
+            "causality": "every word sees the whole sentence, before and after it",
+            "cache": "it finds the whole tree at once and writes no text step by step",
+        },
+    ),
     "vit": System(
         "lexigraph.models.vit:VisionTransformer",
         "lexigraph.abilities.classifying:Classifier",

@@ -79,6 +79,16 @@ def _parts() -> Iterator[Fields]:
         yield {"tokens": words, "tags": tags}
 
 
+def _trees() -> Iterator[Fields]:
+    """Words, the head that each hangs on, the relation between them, and the word's part of speech."""
+    from lexigraph.text import constructions, dependencies
+
+    for clause in constructions.clauses(None):
+        words = dependencies.tree(clause)
+        fields = zip(("tokens", "tags", "heads", "relations"), zip(*words, strict=True), strict=True)
+        yield {name: [str(each) for each in values] for name, values in fields}
+
+
 def _same(words: list[str], phrase: list[str], tags: list[str]) -> bool:
     """Whether words begin with a phrase, whatever the case of the first letter, and have no tags yet."""
     begin = [word.lower() for word in words[: len(phrase)]]
@@ -106,6 +116,7 @@ MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
+    ("tokens", "heads", "relations", "tags"): _trees,
     ("image", "label"): _scenes,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }

@@ -6,6 +6,7 @@ cleaned, stored, cut, planned, padded and measured by these declarations alone.
     {"text": Column("tokens")}                                              a language model
     {"source": Column("tokens"), "target": Column("tokens")}                a translator
     {"words": Column("tokens", by_word=True), "tags": Column("tags", vocabulary="tags", aligned="words")}   a tagger
+    {"words": …, "heads": Column("heads", aligned="words"), "relations": Column("tags", …)}                 a parser
 
 Examples of one training may come from several tables: `[data]`, and further ones named `[data.NAME]`.
 """
@@ -35,10 +36,16 @@ class Column:
     lead: str = ""  # the field that names a special token to put in front: a direction, a task
     optional: bool = False  # absent when a trained model is used: labels, targets
     blank: bool = False  # tokens: an example may be without; then it is an empty text
+    until: str = ""  # tags, class: labels are read up to this sign: "nsubj:pass" up to ":" is "nsubj"
 
     def field_of(self, name: str) -> str:
         """The field that this column, named `name`, is read from."""
         return self.field or name
+
+    @property
+    def learned(self) -> bool:
+        """Whether its values have a vocabulary, which training text teaches; bytes and heads have none."""
+        return self.kind not in ("raw", "heads")
 
     @property
     def sequence(self) -> bool:

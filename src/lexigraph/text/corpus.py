@@ -17,10 +17,10 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, images, readers, sentences
+from lexigraph.text import builtin, clean, files, heads, images, readers, sentences
 from lexigraph.text.builtin import GRAMMAR
 from lexigraph.text.columns import Columns
-from lexigraph.text.encoding import Example, running
+from lexigraph.text.encoding import Example, running, words_of
 from lexigraph.text.source import Source
 from lexigraph.text.splits import cutter, shares_of
 from lexigraph.text.tables import SPLITS
@@ -310,8 +310,11 @@ def _records(
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
     pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
+    trees = {column.field_of(name) for name, column in columns.items() if column.kind == "heads"}
     for record in _fields(file, data, fields):
         values, key = dict(record.columns), record.columns[first]
+        for field in trees:
+            values[field] = heads.read(values[field], words_of(key), f"{file}, line {record.line}")
         for field in pictures:
             values[field] = images.read(values[field], Path(file).parent)
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
@@ -336,7 +339,8 @@ def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[
     if Path(file).suffix == ".npz":
         yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})
         return
-    mapped = data.columns or readers.CONLL_DEFAULT.get(readers.file_format(file), {})
+    usual = readers.CONLL_FIELDS.get(readers.file_format(file), {})
+    mapped = data.columns or {field: usual[field] for field in needed if field in usual} or usual
     if missing := [field for field in needed if mapped and field not in mapped]:
         raise UsageError(
             f"Examples of this system have the fields {' and '.join(needed)}: data.columns lacks "

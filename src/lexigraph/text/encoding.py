@@ -90,12 +90,11 @@ class ColumnEncoder:
         return [[next(cut) for _ in row] for row in words]
 
     def _labels(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
-        one = self.columns[name].kind == "class"
-        names = [str(value)] if one else words_of(value)
+        names = labels_of(self.columns[name], value)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
             self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
-        return np.asarray(ids[0]) if one else ids
+        return np.asarray(ids[0]) if self.columns[name].kind == "class" else ids
 
     def _check_aligned(
         self, name: str, words: str, found: Mapping[str, Sequence[Row]], block: Sequence[Example]
@@ -118,6 +117,12 @@ def words_of(value: Value) -> list[str]:
         return value.split()
     assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
     return list(value)
+
+
+def labels_of(column: Column, value: Value) -> list[str]:
+    """A class, or tags one by one, as a column has them."""
+    names = [str(value)] if column.kind == "class" else words_of(value)
+    return [name.split(column.until, 1)[0] or name for name in names] if column.until else names
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

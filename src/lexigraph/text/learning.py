@@ -9,10 +9,10 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
-from lexigraph.text import clean, readers
+from lexigraph.text import clean
 from lexigraph.text.columns import Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import running
+from lexigraph.text.encoding import labels_of, running
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -30,9 +30,9 @@ def learn_vocabularies(
     from lexigraph.text.vocabularies import Labels, Numbers, Vocabularies
 
     found: dict[str, Vocabulary] = dict(known or {})
-    needed = dict.fromkeys(column.vocabulary for column in columns.values() if column.kind != "raw")
+    needed = dict.fromkeys(column.vocabulary for column in columns.values() if column.learned)
     for name in [name for name in needed if name not in found]:
-        own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.kind != "raw"}
+        own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.learned}
         values = (
             (column, example.values[field])
             for example in examples(data, columns, cleaner)
@@ -43,7 +43,7 @@ def learn_vocabularies(
         if kinds == {"tokens"}:
             found[name] = _tokenizer(recipe, (running(value) for _, value in values), written=_written(columns, name))
         elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            found[name] = Labels.learn(label for column, value in values for label in labels_of(column, value))
         elif kinds <= {"number", "vectors", "image"}:
             found[name] = Numbers.learn(np.asarray(value) for _, value in values)
         else:
@@ -72,7 +72,3 @@ def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -
         marked_capitals=settings.marked_capitals,
         min_count=settings.min_count,
     )
-
-
-def _labels(value: readers.Value) -> list[str]:
-    return value if isinstance(value, list) else [str(value)]
