@@ -162,6 +162,17 @@ SYSTEMS: dict[str, System] = {
         fields=("tokens", "tree"),
         exempt=NAMES_A_CLASS,
     ),
+    "parser": System(
+        "lexigraph.models.biaffine:BiaffineParser",
+        "lexigraph.abilities.parsing:DependencyParser",
+        "parsing",
+        ("parse",),
+        fields=("tokens", "heads", "relations", "tags"),
+        exempt={
+            "causality": "every word sees the whole sentence, before and after it",
+            "cache": "it finds the whole tree at once and writes no text step by step",
+        },
+    ),
     "vit": System(
         "lexigraph.models.vit:VisionTransformer",
         "lexigraph.abilities.classifying:Classifier",

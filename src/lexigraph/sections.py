@@ -60,7 +60,6 @@ class Data:
     rare: tuple[int, ...] = ranged((), 0, about="cleaning in stages: words seen at most so often are dropped")
     max_words: tuple[int, ...] = ranged((), 1, about="after each stage of `rare`: lines of more words are dropped")
     dictionary: str = key("", about="for the cleaning rule of that name: a file with one word a line")
-    functions: bool = key(True, about="of trees: labels say what a phrase is for, as in NP-SBJ; else only NP")
     window: int = ranged(0, 0, about="tokens per window of a stream; 0: the model's context")
     max_chars: int = ranged(1_000_000, 1, about="a line of more characters is refused: it is rarely a sentence")
     sentences: int = ranged(

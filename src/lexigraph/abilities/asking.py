@@ -106,7 +106,7 @@ def many(
 
 
 def words_of_texts(given: object, purpose: str) -> tuple[list[list[str]], bool]:
-    """The words of each text, between white space or given as lists, and whether it was one text; none may be without.
+    """The words of each text, between white space or given as lists, and whether it was one text. None may be empty.
 
     purpose: what the words are wanted for: "tag", "parse".
     """

@@ -12,6 +12,7 @@ from __future__ import annotations
 import html
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 WORD, LABEL = 15, 11  # sizes of letters
@@ -55,8 +56,8 @@ def draw(words: Sequence[str], heads: Sequence[int], relations: Sequence[str], t
     base = MARGIN + LABEL + (top + 1) * LEVEL  # where arcs stand
     shapes = []
     for arc in arcs:
-        ends = [middles[word] + feet[arc, word] for word in (arc.head, arc.dependent)]
-        shapes.append(_bracket(*ends, base, base - levels[arc] * LEVEL, arc.label))
+        start, end = (middles[word] + feet[arc, word] for word in (arc.head, arc.dependent))
+        shapes.append(_bracket(start, end, base, base - levels[arc] * LEVEL, arc.label))
     for place, (head, relation) in enumerate(zip(heads, relations, strict=True)):
         if not head:
             shapes.append(_root(middles[place], base, relation))
@@ -109,7 +110,7 @@ def _middles(
     half = [max(width_of(w, WORD), width_of(t, LABEL)) / 2 for w, t in zip(words, names, strict=True)]
     for (_, word), foot in feet.items():
         half[word] = max(half[word], abs(foot))
-    steps = [a + b + GAP for a, b in zip(half, half[1:], strict=False)]  # from each word to the next
+    steps = [a + b + GAP for a, b in pairwise(half)]  # from each word to the next
     for arc in arcs:  # the short ones first: they have the fewest places where the row can give way
         first, last = arc.ends
         has = sum(steps[first:last]) - feet[arc, first] + feet[arc, last]

@@ -1,7 +1,7 @@
 """The best tree over the words of a sentence: a maximum spanning arborescence (Chu & Liu 1965; Edmonds 1967).
 
-Every word takes its best head. If that is a tree, nothing is better. Else there is a cycle: it becomes one node, whose
-arcs from outside cost what they gain over the arc of the cycle that they replace; and so on until there is none.
+Every word takes its best head. If that is a tree, nothing is better. Else there is a cycle, which becomes one node:
+an arc into it gains what it scores more than the arc of the cycle that it replaces. So on until there is no cycle.
 
 Exactly one word hangs on the root: a root's score has so much taken off that two roots are never better than one.
 """

@@ -25,6 +25,7 @@ from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.text.batches import padded
 
 WORDS, HEADS, RELATIONS, TAGS = "words", "heads", "relations", "tags"
+TERMS = {HEADS: "loss", RELATIONS: RELATIONS, TAGS: TAGS}  # of the loss, by what each is about
 
 
 class Parsed(NamedTuple):
@@ -58,18 +59,25 @@ class ParserNetwork(Predictor[Parsed]):
         raise NotImplementedError
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
-        states, heads = self.states(batch), batch[HEADS]
-        found = {
+        return self.terms(self.states(batch), batch), None
+
+    def terms(self, states: Float[Tensor, "B T d"], batch: Batch) -> Terms:
+        """The loss of the trees of a batch."""
+        logits = {
             HEADS: self.arcs(states, batch["lengths"]),
-            RELATIONS: self.relations(states, heads.clamp(min=0)),
+            RELATIONS: self.relations(states, batch[HEADS].clamp(min=0)),
         }
         if self.tag_weight:
-            found[TAGS] = self.tags(states)
+            logits[TAGS] = self.tags(states)
+        nll = {
+            name: F.cross_entropy(each.transpose(1, 2), batch[name], reduction="none", ignore_index=IGNORE)
+            for name, each in logits.items()
+        }
         weights = {TAGS: self.tag_weight}
         return {
-            name: Term(nll(logits, batch[name]).sum(), batch.counts[name], weights.get(name, 1.0))
-            for name, logits in found.items()
-        }, None
+            TERMS[name]: Term(each.sum(), batch.counts[TERMS[name]], weights.get(name, 1.0), each.detach())
+            for name, each in nll.items()
+        }
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         """Logits of heads, of relations to the likeliest head, and of tags; a head that cannot be has none."""
@@ -84,7 +92,10 @@ class ParserNetwork(Predictor[Parsed]):
         return kept | {HEADS: [row[row.isfinite()] for row in possible]}
 
     def predict(self, batch: Batch, carry: Carry | None = None) -> list[Parsed]:
-        states, lengths = self.states(batch), batch["lengths"]
+        return self.trees(self.states(batch), batch["lengths"])
+
+    def trees(self, states: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"]) -> list[Parsed]:
+        """The best tree of every sentence."""
         arcs = self.arcs(states, lengths).float().log_softmax(2)
         heads = torch.from_numpy(trees(arcs.detach().cpu().double().numpy(), lengths.tolist())).to(arcs.device)
         relation, best = self.relations(states, heads).float().log_softmax(2).max(2)
@@ -101,18 +112,13 @@ class ParserNetwork(Predictor[Parsed]):
         return window
 
 
-def nll(logits: Float[Tensor, "B T C"], targets: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
-    """- log p(target), 0 where there is none."""
-    return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none", ignore_index=IGNORE)
-
-
-def annotated(tensors: dict[str, Tensor], examples: Examples, terms: Sequence[str]) -> Batch:
+def annotated(tensors: dict[str, Tensor], examples: Examples, columns: Sequence[str]) -> Batch:
     """A batch with the heads, relations and tags of its words, where they have any; what training has not seen does
     not count."""
     if HEADS not in examples:
-        return Batch(tensors, dict.fromkeys(terms, 0.0))
+        return Batch(tensors, {TERMS[name]: 0.0 for name in columns})
     found = {}
-    for name in terms:
+    for name in columns:
         values = torch.from_numpy(padded([np.asarray(row, np.int64) for row in ragged(examples[name])], IGNORE))
         found[name] = values.where(values >= 0, IGNORE)
-    return Batch(tensors | found, {name: float((values != IGNORE).sum()) for name, values in found.items()})
+    return Batch(tensors | found, {TERMS[name]: float((v != IGNORE).sum()) for name, v in found.items()})

@@ -107,6 +107,16 @@ def _judgements() -> Iterator[Fields]:
     return ({"tokens": list(tree.words), "tree": list(tree.spans)} for tree in sentiment.trees())
 
 
+def _trees() -> Iterator[Fields]:
+    """Words, the head that each hangs on, the relation between them, and the word's part of speech."""
+    from lexigraph.text import constructions, dependencies
+
+    for clause in constructions.clauses(None):
+        words = dependencies.tree(clause)
+        fields = zip(("tokens", "tags", "heads", "relations"), zip(*words, strict=True), strict=True)
+        yield {name: [str(each) for each in values] for name, values in fields}
+
+
 def _same(words: list[str], phrase: list[str], tags: list[str]) -> bool:
     """Whether words begin with a phrase, whatever the case of the first letter, and have no tags yet."""
     begin = [word.lower() for word in words[: len(phrase)]]
@@ -140,6 +150,7 @@ MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
+    ("tokens", "heads", "relations", "tags"): _trees,
     ("tokens", "tags", "phrases"): _constituents,
     ("tokens", "tree"): _judgements,
     ("image", "label"): _scenes,

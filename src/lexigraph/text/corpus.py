@@ -17,9 +17,9 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, images, readers, sentences, trees
+from lexigraph.text import builtin, clean, files, heads, images, readers, sentences
 from lexigraph.text.columns import Columns
-from lexigraph.text.encoding import Example, running
+from lexigraph.text.encoding import Example, running, words_of
 from lexigraph.text.source import Source
 from lexigraph.text.splits import cutter, shares_of
 from lexigraph.text.tables import SPLITS
@@ -308,17 +308,17 @@ def _records(
         raise UsageError("data.split_sentences is for plain text: examples with several columns are as they are.")
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
-    spans = [column.field_of(name) for name, column in columns.items() if column.kind == "spans"]
     pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
     classes = [column.field_of(name) for name, column in columns.items() if column.kind == "class"]
+    trees = {column.field_of(name) for name, column in columns.items() if column.kind == "heads"}
     for record in _fields(file, data, fields):
         values, key = dict(record.columns), record.columns[first]
         if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
             raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
+        for field in trees:
+            values[field] = heads.read(values[field], words_of(key), f"{file}, line {record.line}")
         for field in pictures:
             values[field] = images.read(values[field], Path(file).parent)
-        for field in () if data.functions else spans:
-            values[field] = trees.without_functions(values[field])
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
             text = str(values.get(field, ""))
@@ -341,7 +341,8 @@ def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[
     if Path(file).suffix == ".npz":
         yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})
         return
-    mapped = data.columns or readers.CONLL_DEFAULT.get(readers.file_format(file), {})
+    usual = readers.CONLL_FIELDS.get(readers.file_format(file), {})
+    mapped = data.columns or {field: usual[field] for field in needed if field in usual} or usual
     if missing := [field for field in needed if mapped and field not in mapped]:
         raise UsageError(
             f"Examples of this system have the fields {' and '.join(needed)}: data.columns lacks "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from lexigraph.text import images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
 from lexigraph.text.tables import Row
-from lexigraph.text.trees import Span
+from lexigraph.text.trees import UNARY, Span
 from lexigraph.text.vocabularies import Labels, Vocabularies
 
 if TYPE_CHECKING:
@@ -65,16 +66,13 @@ class ColumnEncoder:
         values = [example.values[column.field_of(name)] for example in block]
         if column.kind == "tokens":
             return self._by_word(column, values)
-        if column.kind in ("tags", "class"):
+        if column.kind in ("tags", "class", "spans"):
             labels = self.vocabularies.labels(column.vocabulary)
             return [self._labels(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
         if column.kind == "raw":
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
             return [images.read(value) for value in values]
-        if column.kind == "spans":
-            labels = self.vocabularies.labels(column.vocabulary)
-            return [self._spans(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
         return [np.asarray(value) for value in values]
 
     def _tokens(self, column: Column, block: Sequence[Example], texts: list[str]) -> list[Row]:
@@ -93,33 +91,20 @@ class ColumnEncoder:
         return [[next(cut) for _ in row] for row in words]
 
     def _labels(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
-        one = self.columns[name].kind == "class"
-        names = [str(value)] if one else words_of(value)
+        names = labels_of(self.columns[name], value)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
             self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
-        return np.asarray(ids[0]) if one else ids
-
-    def _spans(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
-        """Rows of a first word, a last word and a label."""
-        spans = cast("list[Span]", value)
-        rows = [(span.first, span.last, labels.id_of(span.label)) for span in spans]
-        if unseen := [span for span, row in zip(spans, rows, strict=True) if row[2] < 0]:
-            self.unseen.setdefault(name, (unseen[0].label, line))
-        return np.array(rows, np.int64).reshape(-1, 3)
+        if self.columns[name].kind == "spans":
+            ends = [span[:2] for span in cast("list[Span]", value)]
+            return np.column_stack([np.array(ends, np.int64).reshape(-1, 2), ids])
+        return np.asarray(ids[0]) if self.columns[name].kind == "class" else ids
 
     def _check_aligned(
         self, name: str, words: str, found: Mapping[str, Sequence[Row]], block: Sequence[Example]
     ) -> None:
         for row, of, example in zip(found[name], found[words], block, strict=True):
-            if self.columns[name].kind == "spans":
-                beyond = [span for span in np.asarray(row).tolist() if not 0 <= span[0] <= span[1] < len(of)]
-                if beyond:
-                    raise LexigraphError(
-                        f"Line {example.line}: there are {len(of)} {words}, and a span goes from word "
-                        f"{beyond[0][0]} to word {beyond[0][1]}, counted from 0."
-                    )
-            elif len(row) != len(of):
+            if self.columns[name].kind != "spans" and len(row) != len(of):
                 raise LexigraphError(
                     f"Line {example.line}: there are {len(of)} {words} and {len(row)} {name}; each has one."
                 )
@@ -136,6 +121,26 @@ def words_of(value: Value) -> list[str]:
         return value.split()
     assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
     return [str(each) for each in value]
+
+
+def labels_of(column: Column, value: Value) -> list[str]:
+    """A class, or tags or spans' labels one by one, as a column has them.
+
+    >>> labels_of(Column("spans", until="-="), [Span(0, 3, "S+NP-SBJ-1"), Span(0, 0, "-LRB-")])
+    ['S+NP', '-LRB-']
+    """
+    if column.kind == "spans":
+        names = [span.label for span in cast("list[Span]", value)]
+    else:
+        names = [str(value)] if column.kind == "class" else words_of(value)
+    return [_until(column, name) for name in names] if column.until else names
+
+
+def _until(column: Column, name: str) -> str:
+    """A label up to the first of some signs; of labels that are joined, each."""
+    joint = UNARY if column.kind == "spans" else "\n"
+    signs = f"[{re.escape(column.until)}]"
+    return joint.join(re.split(signs, part, maxsplit=1)[0] or part for part in name.split(joint))
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

@@ -36,6 +36,7 @@ NOT_READ = dict.fromkeys((".zst", ".7z", ".tar", ".tgz", ".rar"), "unpack it fir
 NOT_READ |= dict.fromkeys((".pdf", ".docx", ".odt", ".epub", ".xlsx"), "save its text as UTF-8 text or CSV")
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 CONLL_DEFAULT = {"conll": {"tokens": "1", "tags": "-1"}, "conllu": {"tokens": "form", "tags": "upos"}}
+CONLL_FIELDS = CONLL_DEFAULT | {"conllu": CONLL_DEFAULT["conllu"] | {"heads": "head", "relations": "deprel"}}
 
 TREE_FIELDS: dict[str, Callable[[trees.Tree], Value]] = {  # of trees in brackets
     "tokens": lambda tree: list(tree.words),
@@ -225,10 +226,12 @@ def _json_value(item: Mapping[str, Any], key: str) -> str | float | list[str]:
         raise _Fault(f"the field '{key}' holds half of a surrogate pair. Write the file again as UTF-8.")
     if isinstance(value, str | int | float):
         return value
-    if isinstance(value, list) and len(texts := [each for each in value if isinstance(each, str)]) == len(value):
-        return texts
+    if isinstance(value, list) and all(isinstance(each, str | int) and each is not True for each in value):
+        return [str(each) for each in value]  # words, tags; numbers of words, as heads are
     shown = json.dumps(value, default=str)[:40]
-    raise _Fault(f"the field '{key}' is {shown}; it must be a string, a number or a list of strings.")
+    raise _Fault(
+        f"the field '{key}' is {shown}; it must be a string, a number or a list of strings or whole numbers."
+    )
 
 
 def _csv_lines(lines: Lines, by_blank: bool) -> Split:

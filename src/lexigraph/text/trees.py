@@ -25,7 +25,6 @@ from typing import NamedTuple
 from lexigraph.errors import LexigraphError
 
 TOKEN = re.compile(r"[()]|[^()\s]+", re.ASCII)  # a no-break space, as in 8 1/2, is part of a word
-FUNCTION = re.compile(r"(?<=[A-Z])[-=|][^+]*")
 TRACE = "-NONE-"  # the tag of what is not said: no word
 PUNCTUATION = frozenset((",", ":", "``", "''", "."))  # tags, as evalb has them
 PART = "@"  # before the label of a node that binarising made
@@ -196,15 +195,6 @@ def without(tree: Tree, tags: Iterable[str]) -> Tree:
     moved = (Span(before[first], before[last + 1] - 1, label) for first, last, label in tree.spans)
     words = (word for word, keep in zip(tree.words, kept, strict=True) if keep)
     return Tree(tuple(words), tuple(span for span in moved if span.first <= span.last))
-
-
-def without_functions(spans: Iterable[Span]) -> list[Span]:
-    """Labels without what a phrase is for, and whom it refers to: `NP` for `NP-SBJ-1` and `NP=2`.
-
-    >>> [span.label for span in without_functions([Span(0, 3, "S+NP-SBJ-1"), Span(0, 0, "-LRB-")])]
-    ['S+NP', '-LRB-']
-    """
-    return [Span(first, last, FUNCTION.sub("", label)) for first, last, label in spans]
 
 
 def parents(spans: Sequence[Span]) -> list[int]:

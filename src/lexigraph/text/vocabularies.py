@@ -249,7 +249,7 @@ class Vocabularies(Mapping[str, Vocabulary]):
             path = run.path / file_of(name, kind)
             if kind == "tokenizer":
                 found[name] = found.get(name) or Tokenizer.load(path)
-            elif column.kind != "raw":
+            elif column.learned:
                 found[name] = _read(path, Labels if kind == "labels" else Numbers)
         for file, fingerprint in cls(found).fingerprints().items():
             refuse_foreign(run, file, fingerprint)
