@@ -173,6 +173,17 @@ SYSTEMS: dict[str, System] = {
             "cache": "it finds the whole tree at once and writes no text step by step",
         },
     ),
+    "constituency": System(
+        "lexigraph.models.constituency:ConstituencyParser",
+        "lexigraph.abilities.phrases:PhraseParser",
+        "phrases",
+        ("parse",),
+        fields=("tokens", "tags", "phrases"),
+        exempt={
+            "causality": "every word sees the whole sentence, before and after it",
+            "cache": "it finds the whole tree at once and writes no text step by step",
+        },
+    ),
     "vit": System(
         "lexigraph.models.vit:VisionTransformer",
         "lexigraph.abilities.classifying:Classifier",

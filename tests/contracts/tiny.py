@@ -39,7 +39,6 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
-    "recursive-tensor": ("recursive", {"model.form": "tensor"}),
     "tree-lstm": ("recursive", {"model.form": "lstm"}),
     "tree-lstm-child-sum": ("recursive", {"model.form": "child-sum", "objective.nodes": "root"}),
     "tagger-bert": ("tagger", BERT),

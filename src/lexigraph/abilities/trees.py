@@ -10,6 +10,7 @@ import torch
 
 from lexigraph.abilities.asking import TextError, many
 from lexigraph.abilities.textmodel import TextModel
+from lexigraph.drawing import nodes
 from lexigraph.nn.trees import TREE, TreeNetwork
 from lexigraph.text.readers import Value
 from lexigraph.text.trees import NoTree, Span, Tree, parse
@@ -27,6 +28,15 @@ class ClassifiedTree:
 
     def __str__(self) -> str:
         return self.label
+
+    def svg(self) -> str:
+        """The tree with its classes, coloured where they are numbers."""
+        return nodes.draw(self.tree, list(self.probabilities))
+
+    def record(self) -> dict[str, object]:
+        """What `--json` prints beside the class: the tree, and the class of every node with its probability."""
+        rows = zip(self.tree.spans, self.nodes, strict=True)
+        return {"tree": str(self.tree), "nodes": [{**span._asdict(), "probability": p} for span, p in rows]}
 
 
 class TreeClassifier(TextModel):
