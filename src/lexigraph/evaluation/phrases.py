@@ -104,7 +104,7 @@ def row_sums(
             }
         )
     sums = {name: torch.tensor([float(row[name]) for row in rows]) for name in rows[0]}
-    loss = terms[PHRASES].items
+    loss = terms["loss"].items
     assert loss is not None
     return sums | {"loss": loss[:, 0]}, None
 

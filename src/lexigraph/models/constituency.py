@@ -81,7 +81,7 @@ class ConstituencyParser(Predictor[Phrased]):
         super().__init__()
         self.config, self.objective = config, objective
         self.labels, self.tags = (vocabularies.labels(name).names for name in (PHRASES, TAGS))
-        self.traits = Traits(windowed=WORDS, context=config.context, reads_whole=True, terms=(PHRASES, TAGS))
+        self.traits = Traits(windowed=WORDS, context=config.context, reads_whole=True, terms=("loss", TAGS))
         self.reader = parts.get("reader")
         self.words = WordEncoder(config, vocabularies, self.reader)
         self.W1 = nn.Linear(self.words.width, config.spans)
@@ -102,7 +102,7 @@ class ConstituencyParser(Predictor[Phrased]):
         """What is read of the words, their tags, and a chart of their phrases."""
         tensors = self.words.prepare(examples, seeds, self.reader)
         if PHRASES not in examples:
-            return Batch(tensors, {PHRASES: 0.0, TAGS: 0.0})
+            return Batch(tensors, {"loss": 0.0, TAGS: 0.0})
         lengths = tensors["lengths"].tolist()
         chart = np.zeros((len(lengths), max(lengths) + 1, max(lengths) + 1), np.int64)
         for row, phrases in enumerate(ragged(examples[PHRASES])):
@@ -113,9 +113,9 @@ class ConstituencyParser(Predictor[Phrased]):
         tags = torch.from_numpy(padded(ragged(examples[TAGS]), IGNORE))
         tags = tags.where(tags >= 0, IGNORE)
         tensors |= {TAGS: tags, PHRASES: torch.from_numpy(chart)}
-        return Batch(tensors, {PHRASES: float(sum(lengths)), TAGS: float((tags != IGNORE).sum())})
+        return Batch(tensors, {"loss": float(sum(lengths)), TAGS: float((tags != IGNORE).sum())})
 
-    def scores(self, h: Float[Tensor, "B T 2d"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "S L"]:
+    def scores(self, h: Float[Tensor, "B T h"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "S L"]:
         """Of every label for every span, sentence by sentence, by where a span begins and then by where it ends."""
         f, b = h.chunk(2, 2)
         ends = torch.cat([F.pad(f, (0, 0, 1, 0)), -F.pad(b, (0, 0, 0, 1))], 2)
@@ -127,10 +127,10 @@ class ConstituencyParser(Predictor[Phrased]):
         h = self.words(batch, self.reader)
         found = self.nll(h, batch)
         tags = F.cross_entropy(self.W_t(h).transpose(1, 2), batch[TAGS], reduction="sum", ignore_index=IGNORE)
-        terms = {PHRASES: Term(found.sum(), batch.counts[PHRASES], items=found.detach()[:, None])}
+        terms = {"loss": Term(found.sum(), batch.counts["loss"], items=found.detach()[:, None])}
         return terms | {TAGS: Term(tags, batch.counts[TAGS], self.objective.tags)}, None
 
-    def nll(self, h: Float[Tensor, "B T 2d"], batch: Batch) -> Float[Tensor, " B"]:
+    def nll(self, h: Float[Tensor, "B T h"], batch: Batch) -> Float[Tensor, " B"]:
         """- log p of the phrases of every sentence."""
         lengths, true = batch["lengths"], batch[PHRASES]
         scores = self.scores(h, lengths)
