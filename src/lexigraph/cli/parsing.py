@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, islice
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
+from lexigraph.cli.drawing import Drawing, draw, drawable
 from lexigraph.cli.options import (
     AsJson,
     Device,
@@ -20,13 +14,7 @@ from lexigraph.cli.options import (
     answers,
     load_model,
     read_texts,
-    write_text,
 )
-from lexigraph.errors import UsageError
-
-Drawing = Annotated[
-    Path | None, typer.Option("--svg", metavar="OUT", help="Draw it: tree.svg; of several, a folder for 0000.svg …")
-]
 
 
 def parse(
@@ -42,28 +30,10 @@ def parse(
     given = read_texts(texts, file)
     lines = given if texts else (text for text in given if text.strip())  # blank lines of a file are no texts
     if svg:
-        lines = _drawable(lines, svg, force)
+        lines = drawable(lines, svg, force)
     model = load_model(run, device)
     with Printer(as_json) as show:
         for number, (text, tree) in enumerate(answers(model.parse, lines)):
             show(str(tree), {"text": text, **tree.record()})
             if svg:
-                path = svg if svg.suffix == ".svg" else svg / f"{number:04}.svg"
-                path.parent.mkdir(exist_ok=True)
-                write_text(path, tree.svg(), "a drawing", force)
-
-
-def _drawable(lines: Iterator[str], svg: Path, force: bool) -> Iterator[str]:
-    """The texts, if there is room for their drawings."""
-    from lexigraph.outputs import free_file, free_folder
-
-    first = list(islice(lines, 2))
-    if svg.suffix != ".svg":
-        free_folder(svg, "drawings", force, alike=lambda folder: all(f.suffix == ".svg" for f in folder.iterdir()))
-    elif len(first) > 1:
-        raise UsageError(
-            f"{svg} holds one drawing, and there are several texts: name a folder, as in --svg drawings."
-        )
-    else:
-        free_file(svg, "a drawing", force=force)
-    return chain(first, lines)
+                draw(tree.svg(), svg, number, force)

@@ -2,8 +2,9 @@
 
     open("tree.svg", "w").write(draw(parse("(S (NP (PRP She)) (VP (VBZ sings)))")))
 
-A node stands above the middle of its children, one level higher than the highest of them. Classes of sentiment, which
-are numbers, are coloured: the lowest blue, the middle white, the highest orange.
+A node stands above the middle of its children, one level higher than the highest of them; lines run level from it and
+then straight down, so that none crosses another. Classes of sentiment, which are numbers, are coloured: the lowest
+blue, the middle white, the highest orange.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from lexigraph.drawing.arcs import width_of
 from lexigraph.text.trees import Tree, parents
 
 WORD, LABEL = 15, 12  # sizes of letters
-LEVEL, GAP, MARGIN = 34, 14, 16
+LEVEL, GAP, MARGIN = 30, 14, 16
 STYLE = """text{font-family:Helvetica,Arial,sans-serif;text-anchor:middle}
 .word{font-size:15px;fill:#1b1b1f}.label{font-size:12px;fill:#1d4f91}.value{font-size:12px;fill:#1b1b1f}
-.edge{stroke:#b4bcc9;stroke-width:1.2}.back{fill:#fff}.node{stroke:#8d9bb0;stroke-width:1}"""
+.edge{fill:none;stroke:#b4bcc9;stroke-width:1.2}.back{fill:#fff}.node{stroke:#8d9bb0;stroke-width:1}"""
 LOW, MIDDLE, HIGH = (46, 110, 190), (255, 255, 255), (232, 119, 34)
 
 
@@ -42,7 +43,7 @@ def draw(tree: Tree, scale: Sequence[str] = ()) -> str:
     base = MARGIN + LABEL + max(heights, default=0) * LEVEL  # where the words' own nodes stand
     y = [base - height * LEVEL for height in heights]
     edges = [
-        f'<line class="edge" x1="{x[parent]:.1f}" y1="{y[parent]:.1f}" x2="{x[index]:.1f}" y2="{y[index]:.1f}"/>'
+        f'<path class="edge" d="M{x[parent]:.1f},{y[parent]:.1f}H{x[index]:.1f}V{y[index]:.1f}"/>'
         for index, parent in enumerate(above)
         if parent >= 0
     ]
@@ -66,7 +67,7 @@ def draw(tree: Tree, scale: Sequence[str] = ()) -> str:
 
 def _middles(tree: Tree) -> tuple[list[float], float]:
     """The middle of every word, with room for the labels above it; and the whole width."""
-    half = [width_of(word, WORD) / 2 for word in tree.words]
+    half = [max(width_of(word, WORD) / 2, 8.0) for word in tree.words]
     for span in tree.spans:
         if span.first == span.last:
             half[span.first] = max(half[span.first], width_of(span.label, LABEL) / 2 + 2)
