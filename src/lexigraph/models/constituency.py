@@ -158,7 +158,7 @@ class ConstituencyParser(Predictor[Phrased]):
     def predict(self, batch: Batch, carry: Carry | None = None) -> list[Phrased]:
         h, lengths = self.words(batch, self.reader), batch["lengths"]
         row, i, j = places = span_places(lengths, h.shape[1])
-        value, label = self.scores(h, lengths).float().max(1)
+        value, label = self.scores(h, lengths).detach().float().max(1)
         whole = (i == 0) & (j == lengths[row])  # is always a phrase
         label = label.where(whole | (value > 0), IGNORE)
         shape = (len(lengths), h.shape[1] + 1, h.shape[1] + 1)

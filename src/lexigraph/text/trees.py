@@ -25,6 +25,7 @@ from typing import NamedTuple
 from lexigraph.errors import LexigraphError
 
 TOKEN = re.compile(r"[()]|[^()\s]+", re.ASCII)  # a no-break space, as in 8 1/2, is part of a word
+WHITE = re.compile(r"\s+", re.ASCII)
 TRACE = "-NONE-"  # the tag of what is not said: no word
 PUNCTUATION = frozenset((",", ":", "``", "''", "."))  # tags, as evalb has them
 PART = "@"  # before the label of a node that binarising made
@@ -62,7 +63,7 @@ class Tree:
         begin, end = [""] * len(self.words), Counter(span.last for span in self.spans)
         for span in self.spans:
             begin[span.first] += f"({span.label} "
-        written = (WRITTEN.get(word, word) for word in self.words)
+        written = (WRITTEN.get(word, WHITE.sub("\u00a0", word)) for word in self.words)
         return " ".join(f"{begin[i]}{word}{')' * end[i]}" for i, word in enumerate(written))
 
     @property
