@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_formula():
         for t, s in enumerate([2, 0, 2]):
             c, d = torch.cat([made.C(h[t]), one]), torch.cat([made.D(every[s]), one])
             for relation, V in enumerate(made.V):
-                assert torch.isclose(relations[t, relation], d @ V @ c, atol=1e-5)
+                assert torch.isclose(relations[t, relation], c @ V @ d, atol=1e-5)
 
 
 def test_what_is_right_is_counted_by_hand(monkeypatch):
@@ -150,7 +150,9 @@ def test_scores_stand_beside_what_neighbours_give(trained):
     assert scores["uas"]["value"] == pytest.approx(1.0)
     assert scores["las"]["value"] == pytest.approx(11 / 12)  # training has not seen `vocative`
     assert (scores["words"], scores["sentences"]) == (12, 4)
-    assert scores["all_on_the_word_behind"] == pytest.approx(8 / 12)  # all of 1, Dogs of 2, She and the of 3, all of 4
+    assert scores["all_on_the_word_behind"] == pytest.approx(
+        8 / 12
+    )  # all of 1, Dogs of 2, She and the of 3, all of 4
     assert scores["all_on_the_word_before"] == pytest.approx(1 / 12)  # the full stop
 
 
