@@ -51,8 +51,8 @@ class Objective:
 class Locked(nn.Dropout):
     """The same numbers are set to 0 for all words of a sentence."""
 
-    def forward(self, x: Float[Tensor, "B T k"]) -> Float[Tensor, "B T k"]:
-        return F.dropout1d(x.transpose(1, 2), self.p, self.training).transpose(1, 2)
+    def forward(self, x: Float[Tensor, "*B_T k"]) -> Float[Tensor, "*B_T k"]:
+        return x * F.dropout(x.new_ones(len(x), 1, x.shape[-1]), self.p) if self.training else x
 
 
 class BiaffineParser(ParserNetwork):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.text import images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
+from lexigraph.text.spans import SchemeCheck, converted
 from lexigraph.text.tables import Row
 from lexigraph.text.vocabularies import Labels, Vocabularies
 
@@ -37,6 +39,7 @@ class ColumnEncoder:
     def __init__(self, columns: Columns, vocabularies: Vocabularies) -> None:
         self.columns, self.vocabularies = columns, vocabularies
         self.unseen: dict[str, tuple[str, int]] = {}  # by column, a label that training has not, and its line
+        self.checks: dict[tuple[str, str], SchemeCheck] = defaultdict(SchemeCheck)  # by column and split
 
     def encode(self, block: Sequence[Example]) -> dict[str, Sequence[Row]]:
         """The values of every column, without boundaries."""
@@ -66,7 +69,7 @@ class ColumnEncoder:
             return self._by_word(column, values)
         if column.kind in ("tags", "class"):
             labels = self.vocabularies.labels(column.vocabulary)
-            return [self._labels(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
+            return [self._labels(name, labels, value, e) for value, e in zip(values, block, strict=True)]
         if column.kind == "raw":
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
@@ -89,12 +92,15 @@ class ColumnEncoder:
         cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
         return [[next(cut) for _ in row] for row in words]
 
-    def _labels(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
-        names = labels_of(self.columns[name], value)
+    def _labels(self, name: str, labels: Labels, value: Value, example: Example) -> np.ndarray:
+        column = self.columns[name]
+        if column.scheme:
+            self.checks[name, example.split].read(words_of(value), example.line)
+        names = labels_of(column, value)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
-            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
-        return np.asarray(ids[0]) if self.columns[name].kind == "class" else ids
+            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], example.line))
+        return np.asarray(ids[0]) if column.kind == "class" else ids
 
     def _check_aligned(
         self, name: str, words: str, found: Mapping[str, Sequence[Row]], block: Sequence[Example]
@@ -122,7 +128,9 @@ def words_of(value: Value) -> list[str]:
 def labels_of(column: Column, value: Value) -> list[str]:
     """A class, or tags one by one, as a column has them."""
     names = [str(value)] if column.kind == "class" else words_of(value)
-    return [name.split(column.until, 1)[0] or name for name in names] if column.until else names
+    if column.until:
+        names = [name.split(column.until, 1)[0] or name for name in names]
+    return converted(names, column.scheme) if column.scheme else names
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:
