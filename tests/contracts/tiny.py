@@ -47,6 +47,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         "tagger",
         {"model.characters": "lstm", "model.vectors": 16, "model.tuned": True, "model.joined": "summed"},
     ),
+    "parser-subtypes": ("parser", {"objective.tags": 0.0, "objective.subtypes": True}),
     "picture-analogies": (
         "picture",
         {
