@@ -288,16 +288,28 @@ SENTENCES = (
     "She counted the coins twice before she answered him.",
     "Tell me what you saw, and tell me slowly!",
 )
+PARSED = "Our shy friend who caught the rabbits wrote your letter in the morning ."
 BLEND = ("I have never been so happy in my life.", "The old house stood alone upon the hill.")
 
 
 def pictures(folder: Path) -> None:
     """What the README shows: sentences with their pictures, and the way from one sentence to another."""
-    books = lexigraph.load("books", device="cpu")
     folder.mkdir(exist_ok=True)
+    (folder / "parse.svg").write_text(_tree(PARSED), encoding="utf-8")
+    books = lexigraph.load("books", device="cpu")
     _sheet(folder / "sentences.png", books.pictures(list(SENTENCES)), list(SENTENCES))
     path, _ = books.path_between(*BLEND, steps=5)
     _sheet(folder / "blend.png", books.pictures(path), [str(one) for one in books.blend(*BLEND, steps=5)])
+
+
+def _tree(sentence: str) -> str:
+    """A sentence of the built-in corpus with the arcs of its tree."""
+    from lexigraph.drawing import arcs
+    from lexigraph.text import constructions, dependencies, grammar
+
+    clause = next(clause for clause in constructions.clauses(None) if grammar.realise(clause) == sentence)
+    words, tags, heads, relations = zip(*dependencies.tree(clause), strict=True)
+    return arcs.draw(words, heads, relations, tags)
 
 
 def _sheet(file: Path, drawn: Any, captions: list[str]) -> None:

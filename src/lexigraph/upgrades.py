@@ -31,7 +31,7 @@ TENSORS = {  # parts of networks that have another name now
     "hidden_word": "mask_embedding",
 }
 MOVED = {  # by system: parts of its network that are within another one now
-    "tagger": {"embedding": "words.embedding", "lstm": "words.lstm"},
+    "tagger": {"embedding": "words.embedding", "lstm": "words.lstm.blocks.0.kernel"},
 }
 RENAMED = {  # keys and values that recipes no longer have → what to do instead
     **{was: f"write {now}" for was, now in KEYS.items()},
@@ -97,7 +97,7 @@ def tensor_name(name: str, system: str) -> str:
     """The name that a tensor of a system's network has today, whatever it had before.
 
     >>> tensor_name("look.places", "picture"), tensor_name("lstm.bias_hh_l0", "tagger")
-    ('picture_encoder.positions', 'words.lstm.bias_hh_l0')
+    ('picture_encoder.positions', 'words.lstm.blocks.0.kernel.bias_hh_l0')
     """
     part, dot, rest = name.partition(".")
     name = MOVED.get(system, {}).get(part, part) + dot + rest

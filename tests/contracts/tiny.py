@@ -43,6 +43,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "tree-lstm-child-sum": ("recursive", {"model.form": "child-sum", "objective.nodes": "root"}),
     "tagger-bert": ("tagger", BERT),
     "tagger-letters": ("tagger", {"model.characters": "cnn", "model.vectors": 8, "model.tuned": True}),
+    "tagger-crf": ("tagger", {"model.output": "crf", "model.scheme": "BIOES", "model.characters": "cnn"}),
     "tagger-summed": (
         "tagger",
         {"model.characters": "lstm", "model.vectors": 16, "model.tuned": True, "model.joined": "summed"},
@@ -50,6 +51,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "classifier-cnn": ("classifier", {"model.encoder": "cnn", "model.embedding": 0, "model.hidden": [16]}),
     "classifier-attention": ("classifier", {"model.encoder": "gru", "model.pooling": "attention"}),
     "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
+    "parser-subtypes": ("parser", {"objective.tags": 0.0, "objective.subtypes": True}),
     "picture-analogies": (
         "picture",
         {

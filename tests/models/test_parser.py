@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_formula():
         for t, s in enumerate([2, 0, 2]):
             c, d = torch.cat([made.C(h[t]), one]), torch.cat([made.D(every[s]), one])
             for relation, V in enumerate(made.V):
-                assert torch.isclose(relations[t, relation], d @ V @ c, atol=1e-5)
+                assert torch.isclose(relations[t, relation], c @ V @ d, atol=1e-5)
 
 
 def test_what_is_right_is_counted_by_hand(monkeypatch):

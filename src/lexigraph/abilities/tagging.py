@@ -11,6 +11,7 @@ import torch
 from lexigraph.abilities.asking import words_of_texts
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.nn.tagging import TAGS, TaggerNetwork
+from lexigraph.text.spans import BIO, converted
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Tagger(TextModel):
             with torch.inference_mode():
                 answers = self.network.predict(batch)
             for answer in answers:
-                values, best = answer.probabilities.max(1)
-                labels = [names[i] for i in best.tolist()]
+                values = answer.probabilities.gather(1, answer.tags[:, None])[:, 0]
+                labels = converted([names[i] for i in answer.tags.tolist()], self.network.scheme and BIO)
                 found.append([TaggedWord(*each) for each in zip(next(words), labels, values.tolist(), strict=True)])
         return found[0] if one else found

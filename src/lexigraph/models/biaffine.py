@@ -4,7 +4,7 @@
     a_t = act(A h_t),  b_t = act(B h_t)                     word t as a dependent, as a head, for arcs
     p(head of t is s) = softmax_s(b_sᵀ U a_t + uᵀ b_s)      s = 0 … n, s ≠ t
     c_t = act(C h_t),  d_t = act(D h_t)                     the same for relations
-    p(relation of t to s) = softmax_r([d_s; 1]ᵀ V_r [c_t; 1])
+    p(relation of t to s) = softmax_r([c_t; 1]ᵀ V_r [d_s; 1])
     p(tag of t) = softmax(T h_t)                            learned beside, where objective.tags > 0
 
 In training s is the true head; else the tree is the one with the greatest Σ log p(head) (nn/arborescence.py).
@@ -48,6 +48,13 @@ class Objective:
     subtypes: bool = key(False, about="tell nsubj:pass from nsubj; else relations are cut at the colon")
 
 
+class Locked(nn.Dropout):
+    """The same numbers are set to 0 for all words of a sentence."""
+
+    def forward(self, x: Float[Tensor, "*B_T k"]) -> Float[Tensor, "*B_T k"]:
+        return x * F.dropout(x.new_ones(len(x), 1, x.shape[-1]), self.p) if self.training else x
+
+
 class BiaffineParser(ParserNetwork):
     """The network."""
 
@@ -83,7 +90,7 @@ class BiaffineParser(ParserNetwork):
             nn.init.normal_(matrix, std=1 / matrix.shape[-1])
 
     def _layer(self, width: int) -> nn.Module:
-        return nn.Sequential(nn.Linear(self.words.width, width), nn.LeakyReLU(0.1), nn.Dropout(self.config.dropout))
+        return nn.Sequential(nn.Linear(self.words.width, width), nn.LeakyReLU(0.1), Locked(self.config.dropout))
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
@@ -113,7 +120,8 @@ class BiaffineParser(ParserNetwork):
         c, d = self.C(states), self.D(self._with_root(states))
         d = d.gather(1, heads[:, :, None].expand(-1, -1, d.shape[2]))
         c, d = (F.pad(each, (0, 1), value=1.0) for each in (c, d))
-        return torch.einsum("bti,rij,btj->btr", d, self.V, c)
+        dV = F.linear(d, self.V.flatten(0, 1)).unflatten(2, (len(self.V), -1))  # B T R m+1: one large product
+        return (dV * c[:, :, None]).sum(3)
 
     def tags(self, states: Float[Tensor, "B T d"]) -> Float[Tensor, "B T K"]:
         assert self.T is not None, "no tags are learned"

@@ -310,13 +310,15 @@ def _records(
     first = next(iter(fields))
     pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
     classes = [column.field_of(name) for name, column in columns.items() if column.kind == "class"]
-    trees = {column.field_of(name) for name, column in columns.items() if column.kind == "heads"}
+    hung = {
+        c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "heads"
+    }
     for record in _fields(file, data, fields):
         values, key = dict(record.columns), record.columns[first]
         if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
             raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
-        for field in trees:
-            values[field] = heads.read(values[field], words_of(key), f"{file}, line {record.line}")
+        for field, words in hung.items():
+            values[field] = heads.read(values[field], words_of(values[words]), f"{file}, line {record.line}")
         for field in pictures:
             values[field] = images.read(values[field], Path(file).parent)
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split

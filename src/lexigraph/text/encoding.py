@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.text import images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
+from lexigraph.text.spans import SchemeCheck, converted
 from lexigraph.text.tables import Row
 from lexigraph.text.trees import UNARY, Span
 from lexigraph.text.vocabularies import Labels, Vocabularies
@@ -39,6 +41,7 @@ class ColumnEncoder:
     def __init__(self, columns: Columns, vocabularies: Vocabularies) -> None:
         self.columns, self.vocabularies = columns, vocabularies
         self.unseen: dict[str, tuple[str, int]] = {}  # by column, a label that training has not, and its line
+        self.checks: dict[tuple[str, str], SchemeCheck] = defaultdict(SchemeCheck)  # by column and split
 
     def encode(self, block: Sequence[Example]) -> dict[str, Sequence[Row]]:
         """The values of every column, without boundaries."""
@@ -68,7 +71,7 @@ class ColumnEncoder:
             return self._by_word(column, values)
         if column.kind in ("tags", "class", "spans"):
             labels = self.vocabularies.labels(column.vocabulary)
-            return [self._labels(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
+            return [self._labels(name, labels, value, e) for value, e in zip(values, block, strict=True)]
         if column.kind == "raw":
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
@@ -90,15 +93,18 @@ class ColumnEncoder:
         cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
         return [[next(cut) for _ in row] for row in words]
 
-    def _labels(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
-        names = labels_of(self.columns[name], value)
+    def _labels(self, name: str, labels: Labels, value: Value, example: Example) -> np.ndarray:
+        column = self.columns[name]
+        if column.scheme:
+            self.checks[name, example.split].read(words_of(value), example.line)
+        names = labels_of(column, value)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
-            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
-        if self.columns[name].kind == "spans":
+            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], example.line))
+        if column.kind == "spans":
             ends = [span[:2] for span in cast("list[Span]", value)]
             return np.column_stack([np.array(ends, np.int64).reshape(-1, 2), ids])
-        return np.asarray(ids[0]) if self.columns[name].kind == "class" else ids
+        return np.asarray(ids[0]) if column.kind == "class" else ids
 
     def _check_aligned(
         self, name: str, words: str, found: Mapping[str, Sequence[Row]], block: Sequence[Example]
@@ -133,7 +139,9 @@ def labels_of(column: Column, value: Value) -> list[str]:
         names = [span.label for span in cast("list[Span]", value)]
     else:
         names = [str(value)] if column.kind == "class" else words_of(value)
-    return [_until(column, name) for name in names] if column.until else names
+    if column.until:
+        names = [_until(column, name) for name in names]
+    return converted(names, column.scheme) if column.scheme else names
 
 
 def _until(column: Column, name: str) -> str:

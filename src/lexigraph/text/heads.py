@@ -21,6 +21,8 @@ def read(value: Value, words: Sequence[str], where: str) -> Int[np.ndarray, " wo
     [2, 0, 2]
     """
     given = value.split() if isinstance(value, str) else [str(each) for each in np.asarray(value).tolist()]
+    if len(given) != len(words):
+        raise LexigraphError(f"{where}: there are {len(words)} words and {len(given)} heads; each has one.")
     for number, head in enumerate(given, 1):
         if not (head.isascii() and head.isdigit()):
             what = "none" if head == "_" else f"{head!r}"
@@ -39,8 +41,9 @@ def read(value: Value, words: Sequence[str], where: str) -> Int[np.ndarray, " wo
 
 
 def _wrong(where: str, words: Sequence[str], number: int, why: str) -> LexigraphError:
-    word = f" ({words[number - 1]!r})" if number <= len(words) else ""
-    return LexigraphError(f"{where}: word {number}{word} {why}. Correct the file, or leave the sentence out.")
+    return LexigraphError(
+        f"{where}: word {number} ({words[number - 1][:40]!r}) {why}. Correct the file, or leave the sentence out."
+    )
 
 
 def _cycle(heads: Sequence[int]) -> list[int]:
