@@ -3,9 +3,9 @@
 python benchmarks/sst.py $LEXIGRAPH_DATA/sst sst            writes fine and binary files into the folder sst
 lexigraph train classifier-sst --data sst/binary.phrases.tsv --valid sst/binary.dev.tsv --test sst/binary.test.tsv
 
-`phrases` holds every different phrase of the training trees, whole sentences included (the label that most of its nodes
-have), `train`, `dev` and `test` the sentences alone. Binary: labels 0 and 1 are negative, 3 and 4 positive, and what is
-neutral is left out.
+`phrases` holds every different phrase of the training trees, whole sentences included (the label that most of its
+nodes have), `train`, `dev` and `test` the sentences alone. Binary: labels 0 and 1 are negative, 3 and 4 positive, and
+what is neutral is left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def phrases(tree: str) -> Iterator[tuple[str, str]]:
 def main(source: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for split in ("train", "dev", "test"):
-        trees = lzma.open(source / "trees" / f"{split}.txt.xz", "rt", encoding="utf-8").read().splitlines()
+        trees = lzma.decompress((source / "trees" / f"{split}.txt.xz").read_bytes()).decode().splitlines()
         nodes = [list(phrases(tree)) for tree in trees if tree.strip()]
         write(out, split, [own[-1] for own in nodes])
         if split == "train":

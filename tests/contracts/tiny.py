@@ -49,9 +49,12 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         {"model.characters": "lstm", "model.vectors": 16, "model.tuned": True, "model.joined": "summed"},
     ),
     "classifier-cnn": ("classifier", {"model.encoder": "cnn", "model.embedding": 0, "model.hidden": [16]}),
-    "classifier-attention": ("classifier", {"model.encoder": "gru", "model.pooling": "attention"}),
-    "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
     "parser-subtypes": ("parser", {"objective.tags": 0.0, "objective.subtypes": True}),
+    "classifier-attention": (
+        "classifier",
+        {"model.encoder": "gru", "model.pooling": "attention", "model.vectors": 8},
+    ),
+    "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
     "picture-analogies": (
         "picture",
         {

@@ -20,7 +20,7 @@ from lexigraph.text.readers import Value
 
 @dataclass(frozen=True)
 class Classification:
-    """A class, how probable it is, and how probable all are; how much of each token it took, if it pools by attention."""
+    """A class, how probable it is, and how probable all are; what attention took of each token, if it pools."""
 
     label: str
     probability: float
@@ -72,7 +72,8 @@ class Classifier(TextModel):
     def _attention(self, answer: Classified) -> list[tuple[str, float]]:
         if answer.tokens is None or answer.attention is None:
             return []
-        return list(zip(self.tokenizer.tokens(answer.tokens.tolist()), answer.attention.tolist(), strict=True))
+        tokenizer = self.vocabularies.tokenizer(columns_of(self.recipe)["text"].vocabulary)
+        return list(zip(tokenizer.tokens(answer.tokens.tolist()), answer.attention.tolist(), strict=True))
 
     def _examples(self, given: object) -> tuple[list[Input], bool]:
         """What is to be classified as a list, and whether it was one: texts, or pictures as files and arrays."""

@@ -40,11 +40,13 @@ def classify(
     """The class of each example: label, probability, text. Of pictures: their files; of trees: in brackets."""
     model = load_model(run, device)
     if words:
-        weights = model.word_weights(words)
+        speak_for = model.word_weights(words)
         if as_json:
-            print_json({name: [{"word": word, "weight": w} for word, w in found] for name, found in weights.items()})
+            print_json(
+                {name: [{"word": word, "weight": w} for word, w in found] for name, found in speak_for.items()}
+            )
             return
-        rows = [(name, word, f"{w:+.3f}") for name, found in weights.items() for word, w in found]
+        rows = [(name, word, f"{w:+.3f}") for name, found in speak_for.items() for word, w in found]
         print_table(("class", "word", "weight"), rows)
         return
     lines = read_texts(texts, file)

@@ -1,7 +1,7 @@
 """A label for a text: words are encoded, pooled into one vector, and classified.
 
-    x_t = E[token t]                     or the token itself as a one-hot vector (embedding = 0), or the state that another
-                                         network has for it (its part `reader`: --from runs/bert)
+    x_t = E[token t]                     or the token itself as a one-hot vector (embedding = 0), or the state that
+                                         another network has for it (its part `reader`: --from runs/bert)
     h_t = x_t                            bag    a deep averaging network with `mean` and `hidden` (Iyyer et al. 2015)
         = [ReLU(W_k x_(t-a) … x_(t+b) + b_k)]_k     cnn    filters over k words around t, for each width k (Kim 2014)
         = RNN(x_1 … x_t)                 rnn, gru, lstm;   bidirectional: [RNN(x_1 … x_t); RNN(x_n … x_t)]
@@ -13,8 +13,8 @@
     p(class) = softmax(W v + b)
 
 A text is read without the boundaries around it; one without words is its end token alone. `lexigraph classify RUN
---weights` prints α for each token. Vectors of one's own words (--from my.vec) are tuned unless train.lr_scale =
-{embedding = 0}.
+--weights` prints α for each token. With --from my.vec, E holds the vectors of all words of that file, those that
+training has not seen too; they are tuned unless model.tuned = false.
 
 Shapes: B batch, T tokens, e numbers of x, d of h, C classes.
 """
@@ -31,22 +31,22 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, Classified, ClassifierNetwork, labelled, weights_of
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Examples, Reader, Seeds, ragged, read_words
+from lexigraph.nn.recurrent import Recurrent
 from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
 from lexigraph.text.batches import padded
 from lexigraph.text.columns import Column, Columns, Traits
-from lexigraph.text.vocabularies import Vocabularies
+from lexigraph.text.vocabularies import TEXT, VECTORS, Tokens, Vocabularies
 
 READ = "read_"  # before the names of the tensors that the part is given
-CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+RECURRENT = ("rnn", "gru", "lstm")
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,10 @@ class Config:
     embedding: int = ranged(
         100, 0, about="numbers in the vector of a token, where no part reads for it; 0: one-hot, no vectors"
     )
+    vectors: int = ranged(
+        0, 0, about="numbers in a word's own vector, in the place of a token's; 0: none. `--from my.vec` sets it"
+    )
+    tuned: bool = key(True, about="own vectors: trained with the rest; else they stay as they came")
     dim: int = ranged(128, 1, about="numbers in a recurrent state in each direction; filters of each width")
     layers: int = ranged(1, 1, about="recurrent layers, one above the other")
     bidirectional: bool = key(True, about="recurrent: read from both ends")
@@ -88,12 +92,12 @@ class OneHot(nn.Module):
         super().__init__()
         self.tokens = tokens
 
-    def forward(self, ids: Int[Tensor, "B T"]) -> Int[Tensor, "B T e"]:
-        return F.one_hot(ids, self.tokens)
+    def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T e"]:
+        return F.one_hot(ids, self.tokens).float()
 
 
 class Convolutions(nn.Module):
-    """ReLU(W_k x_(t-a) … x_(t+b) + b_k) for each width k, with a = (k - 1) / 2 rounded down, and 0 beyond the text."""
+    """ReLU(W_k x_(t-a) … x_(t+b) + b_k) for each width k, a = (k - 1) / 2 rounded down; 0 beyond the text."""
 
     def __init__(self, width: int, dim: int, widths: tuple[int, ...]) -> None:
         super().__init__()
@@ -133,28 +137,31 @@ class Classifier(ClassifierNetwork):
         parts: Mapping[str, Reader] = MappingProxyType({}),
     ) -> None:
         super().__init__()
-        tokens, labels = vocabularies.tokens(), vocabularies.labels(LABEL)
+        tokens, labels = vocabularies.tokens(vocabulary_of(config)), vocabularies.labels(LABEL)
         self.config, self.objective, self.pad, self.end = config, objective, tokens.pad, tokens.eos
         self.smoothing, self.class_weights = objective.smoothing, weights_of(objective.class_weights, labels)
         self.reader = parts.get("reader")
-        self.embedding = None if self.reader else _vectors(len(tokens), config.embedding)
-        width = self.reader.width if self.reader else config.embedding or len(tokens)
+        if self.reader and config.vectors:
+            raise UsageError("Words are read by a part or have vectors of their own, not both: model.vectors = 0.")
+        self.embedding = nn.Identity() if self.reader else vectors_of(config, tokens)
+        width = self.reader.width if self.reader else config.vectors or config.embedding or len(tokens)
         self.dropout = nn.Dropout(config.dropout)
-        if config.encoder in CELLS:
-            between = config.dropout if config.layers > 1 else 0.0
-            self.recurrent = CELLS[config.encoder](
+        if config.encoder in RECURRENT:
+            self.recurrent = Recurrent(
+                config.encoder,
                 width,
                 config.dim,
                 config.layers,
-                batch_first=True,
-                dropout=between,
                 bidirectional=config.bidirectional,
+                dropout=config.dropout,
             )
-            width = config.dim * (1 + config.bidirectional)
+            width = self.recurrent.width
         elif config.encoder == "cnn":
+            if not config.widths:
+                raise UsageError('model.widths is empty: say how many words the filters of a "cnn" see.')
             self.convolutions = Convolutions(width, config.dim, config.widths)
             width = config.dim * len(config.widths)
-        if config.pooling == "last" and config.encoder not in CELLS and not self.reader:
+        if config.pooling == "last" and config.encoder not in RECURRENT and not self.reader:
             raise UsageError(
                 f'model.pooling = "last" is for encoders that read in order, and "{config.encoder}" does not: take '
                 '"mean", "max" or "attention", or model.encoder = "lstm".'
@@ -166,7 +173,9 @@ class Classifier(ClassifierNetwork):
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        return {"text": Column("tokens"), LABEL: Column("class", vocabulary=LABEL, optional=True)}
+        cut: Literal["", "word"] = "word" if recipe.model.vectors else ""
+        text = Column("tokens", vocabulary_of(recipe.model), cut=cut)
+        return {"text": text, LABEL: Column("class", vocabulary=LABEL, optional=True)}
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """Texts without their boundaries, and their labels."""
@@ -187,8 +196,7 @@ class Classifier(ClassifierNetwork):
             return self.convolutions(x, inside)
         if self.config.encoder == "bag":
             return x
-        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        return pad_packed_sequence(self.recurrent(packed)[0], batch_first=True)[0]
+        return self.recurrent(x, lengths)[0]
 
     def pooled(
         self, h: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"], inside: Bool[Tensor, "B T"]
@@ -202,17 +210,16 @@ class Classifier(ClassifierNetwork):
         if self.config.pooling == "mean":
             return (h * inside.unsqueeze(2)).sum(1) / lengths.unsqueeze(1), None
         last = h[torch.arange(len(h), device=h.device), lengths - 1]
-        if self.config.encoder in CELLS and self.config.bidirectional:
+        if self.config.encoder in RECURRENT and self.config.bidirectional:
             forward, backward = last[:, : self.config.dim], h[:, 0, self.config.dim :]
             last = torch.cat([forward, backward], 1)
         return last, None
 
     def classified(
-        self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], table: Float[Tensor, "V e"] | None = None
+        self, x: Float[Tensor, "B T e"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B C"], Float[Tensor, "B T"] | None]:
-        """Logits of the classes and α. What is read are rows of a table: of the network's own, or as given."""
-        inside = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
-        x = self.embedding(ids) if self.embedding is not None else F.embedding(ids, _given(table))
+        """Logits of the classes and α."""
+        inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         x = self.dropout(x.to(self.output.weight.dtype))
         v, weights = self.pooled(self.states(x, lengths, inside), lengths, inside)
         for layer in self.hidden:
@@ -220,19 +227,20 @@ class Classifier(ClassifierNetwork):
         return self.output(self.dropout(v)), weights
 
     def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B C"]:
-        return self.classified(ids, lengths)[0]
+        return self.classified(self.embedding(ids), lengths)[0]
 
-    def _read(self, batch: Batch) -> tuple[Float[Tensor, "B C"], Float[Tensor, "B T"] | None]:
+    def vectors(self, batch: Batch) -> Float[Tensor, "B T _"]:
+        """x_1 … x_n of every text."""
         if self.reader is None:
-            return self.classified(batch["inputs"], batch["lengths"])
+            return self.embedding(batch["inputs"])
         read = Batch({name: batch[f"{READ}{name}"] for name in ("inputs", "lengths")})
-        return self.classified(batch["where"], batch["lengths"], self.reader.states(read).layers[-1].flatten(0, 1))
+        return F.embedding(batch["where"], self.reader.states(read).layers[-1].flatten(0, 1))
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
-        return self._read(batch)[0]
+        return self.classified(self.vectors(batch), batch["lengths"])[0]
 
     def predict(self, batch: Batch, carry: Carry | None = None) -> list[Classified]:
-        logits, weights = self._read(batch)
+        logits, weights = self.classified(self.vectors(batch), batch["lengths"])
         rows = [Classified(row) for row in logits.float().softmax(1)]
         if weights is None:
             return rows
@@ -240,15 +248,17 @@ class Classifier(ClassifierNetwork):
         return [Classified(row.probabilities, ids[:n], alpha[:n]) for row, ids, alpha, n in each]
 
 
-def _vectors(tokens: int, size: int) -> nn.Module:
+def vocabulary_of(config: Config) -> str:
+    """The vocabulary that texts are read with: of all words with a vector of their own, where there are such."""
+    return VECTORS if config.vectors else TEXT
+
+
+def vectors_of(config: Config, tokens: Tokens) -> nn.Module:
     """E, or one-hot vectors."""
+    size = config.vectors or config.embedding
     if not size:
-        return OneHot(tokens)
-    table = TokenTable(tokens, size)
+        return OneHot(len(tokens))
+    table = TokenTable(len(tokens), size, vocabulary_of(config))
     nn.init.normal_(table.weight, std=size**-0.5)
-    return table
-
-
-def _given(table: Tensor | None) -> Tensor:
-    assert table is not None, "a part reads the tokens"
+    table.weight.requires_grad_(config.tuned or not config.vectors)
     return table

@@ -26,7 +26,7 @@ WEIGHT = "weight"
 
 
 class Classified(NamedTuple):
-    """How probable each class is; of what pools by attention, also what it read and how much of each token it took."""
+    """How probable each class is; where attention pools, what was read and the share of each token."""
 
     probabilities: Float[Tensor, " C"]
     tokens: Int[Tensor, " T"] | None = None

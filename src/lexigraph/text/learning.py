@@ -53,7 +53,7 @@ def learn_vocabularies(
             )
             if kinds == {"class"} and len(labels) == 1:
                 raise LexigraphError(
-                    f"Every example of the training text has the {name} {labels.names[0]!r}: there must be two at least."
+                    f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."
                 )
         elif kinds <= {"number", "vectors", "image"}:
             found[name] = Numbers.learn(np.asarray(value) for _, value in values)

@@ -1,8 +1,8 @@
 """Praise, blame and neither, made by the grammar: what a sentence says is no sum of what its words say.
 
-    +1  The film was very good .            She did not hate the dull song .      The play was not dull but lovely .
-    -1  Nobody liked the lovely song .      I do not think that the film is fine .      The play was not lovely but dull .
-     0  The guests mentioned the long poem .       The book was not new .
+    +1  The film was very good .          She did not hate the dull song .         The play was not dull but lovely .
+    -1  Nobody liked the lovely song .    I do not think that the film is fine .   The play was not lovely but dull .
+     0  The guests noticed the long poem .    The book was not new .
 
 A negation turns the class round wherever it stands, so that a sentence may be blame although every word is good. Two
 sentences that contrast a good and a bad word hold the same words in another order: no bag of words tells them apart.
@@ -24,14 +24,14 @@ from lexigraph.text.trees import Span, Tree, parents
 
 LABELS = {1: "+1", 0: "0", -1: "-1"}
 ADJECTIVES = {
-    1: "good lovely fine brilliant charming funny moving clever wonderful delightful".split(),
-    0: "long short new old modern early late recent common quiet".split(),
-    -1: "bad dull poor silly boring clumsy awful dreadful tedious weak".split(),
+    1: ("good", "lovely", "fine", "brilliant", "charming", "funny", "moving", "clever", "wonderful", "delightful"),
+    0: ("long", "short", "new", "old", "modern", "early", "late", "recent", "common", "quiet"),
+    -1: ("bad", "dull", "poor", "silly", "boring", "clumsy", "awful", "dreadful", "tedious", "weak"),
 }
 VERBS = {
-    1: "like love enjoy admire praise".split(),
-    0: "mention describe remember review notice".split(),
-    -1: "hate dislike mock curse scorn".split(),
+    1: ("like", "love", "enjoy", "admire", "praise"),
+    0: ("mention", "describe", "remember", "review", "notice"),
+    -1: ("hate", "dislike", "mock", "curse", "scorn"),
 }
 TOPICS = (
     "film song book play poem novel concert show lecture picture story letter dance garden dinner soup hotel tour"
