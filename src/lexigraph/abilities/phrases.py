@@ -11,7 +11,7 @@ import torch
 from lexigraph.abilities.asking import TextError, words_of_texts
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.drawing import nodes
-from lexigraph.models.constituency import ConstituencyParser
+from lexigraph.nn.phrases import PhraseNetwork
 from lexigraph.text.trees import Span, Tree
 
 
@@ -41,7 +41,7 @@ class PhraseTree:
 class PhraseParser(TextModel):
     """A tree of phrases over the words."""
 
-    network: ConstituencyParser
+    network: PhraseNetwork
 
     @overload
     def parse(self, texts: str) -> PhraseTree: ...  # type: ignore[overload-overlap]

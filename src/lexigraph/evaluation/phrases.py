@@ -26,7 +26,7 @@ from lexigraph.evaluation.intervals import Counted, Figure, left_out, metric, si
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
-from lexigraph.models.constituency import NONE, PHRASES, TAGS, ConstituencyParser
+from lexigraph.nn.phrases import NONE, PHRASES, TAGS, PhraseNetwork
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
@@ -73,9 +73,7 @@ def unlabelled(phrases: Counter[Span]) -> Counter[Span]:
     return Counter(Span(first, last, "") for first, last, _ in phrases.elements())
 
 
-def row_sums(
-    network: ConstituencyParser, batch: Batch, carry: Carry | None
-) -> tuple[dict[str, Tensor], Carry | None]:
+def row_sums(network: PhraseNetwork, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
     """For every sentence, how many phrases are true, called, and both."""
     terms, _ = network.loss(batch)
     rows = []
@@ -109,7 +107,7 @@ def row_sums(
     return sums | {"loss": loss[:, 0]}, None
 
 
-def _named(network: ConstituencyParser, label: int) -> str:
+def _named(network: PhraseNetwork, label: int) -> str:
     return network.labels[label] if label >= 0 else "unseen"
 
 
@@ -118,7 +116,7 @@ def frequencies(table: Table) -> np.ndarray:
     return table.columns[TAGS].counts
 
 
-def validate(network: ConstituencyParser, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
+def validate(network: PhraseNetwork, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
     """What validation reports."""
     rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
     sums = {name: float(values.sum()) for name, values in rows.items()}

@@ -53,7 +53,11 @@ def tree(clause: Clause) -> Tree:
     label = "SQ" if words[-1] == "?" else "S"
     found = [Span(0, len(words) - 1, label)]
     _place(_clause(clause), [word.lower() for word in words], 0, len(words), found)
-    return Tree.of(words, [_tag(word) for word in words], found)
+    tags: list[str] = []
+    for word in words:
+        known = _tags().get(word.lower(), "")
+        tags.append(known or ("NN" if tags and tags[-1] in ("DT", "JJ", "IN") else "RB"))
+    return Tree.of(words, tags, found)
 
 
 def _place(parts: Iterable[Part], words: Sequence[str], first: int, end: int, found: list[Span]) -> None:
@@ -156,10 +160,6 @@ def _relative(head: NounPhrase, clause: Clause) -> Part:
     word, _, rest = said.partition(" ")
     below = _clause(clause) if clause.gap else [Part("VP", rest, tuple(_complements(clause)))]
     return Part("SBAR", said, (Part("WHNP", word), Part("S", rest, tuple(below))))
-
-
-def _tag(word: str) -> str:
-    return _tags().get(word.lower(), "RB")
 
 
 @cache
