@@ -163,6 +163,36 @@ SYSTEMS: dict[str, System] = {
         fields=("frames", "tags"),
         exempt=TAGS_ALL,
     ),
+    "recursive": System(
+        "lexigraph.models.recursive:Recursive",
+        "lexigraph.abilities.trees:TreeClassifier",
+        "trees",
+        ("classify",),
+        fields=("tokens", "tree"),
+        exempt=NAMES_A_CLASS,
+    ),
+    "parser": System(
+        "lexigraph.models.biaffine:BiaffineParser",
+        "lexigraph.abilities.parsing:DependencyParser",
+        "parsing",
+        ("parse",),
+        fields=("tokens", "heads", "relations", "tags"),
+        exempt={
+            "causality": "every word sees the whole sentence, before and after it",
+            "cache": "it finds the whole tree at once and writes no text step by step",
+        },
+    ),
+    "constituency": System(
+        "lexigraph.models.constituency:ConstituencyParser",
+        "lexigraph.abilities.phrases:PhraseParser",
+        "phrases",
+        ("parse",),
+        fields=("tokens", "tags", "phrases"),
+        exempt={
+            "causality": "every word sees the whole sentence, before and after it",
+            "cache": "it finds the whole tree at once and writes no text step by step",
+        },
+    ),
     "vit": System(
         "lexigraph.models.vit:VisionTransformer",
         "lexigraph.abilities.classifying:Classifier",

@@ -39,6 +39,8 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
+    "tree-lstm": ("recursive", {"model.form": "lstm"}),
+    "tree-lstm-child-sum": ("recursive", {"model.form": "child-sum", "objective.nodes": "root"}),
     "tagger-bert": ("tagger", BERT),
     "tagger-letters": ("tagger", {"model.characters": "cnn", "model.vectors": 8, "model.tuned": True}),
     "tagger-crf": ("tagger", {"model.output": "crf", "model.scheme": "BIOES", "model.characters": "cnn"}),
@@ -47,6 +49,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         {"model.characters": "lstm", "model.vectors": 16, "model.tuned": True, "model.joined": "summed"},
     ),
     "classifier-cnn": ("classifier", {"model.encoder": "cnn", "model.embedding": 0, "model.hidden": [16]}),
+    "parser-subtypes": ("parser", {"objective.tags": 0.0, "objective.subtypes": True}),
     "classifier-attention": (
         "classifier",
         {"model.encoder": "gru", "model.pooling": "attention", "model.vectors": 8},

@@ -30,6 +30,14 @@ class Classification:
     def __str__(self) -> str:
         return self.label
 
+    def record(self) -> dict[str, object]:
+        """What `--json` prints beside the class."""
+        return {}
+
+    def svg(self) -> str:
+        """A drawing, where there is something to draw."""
+        raise UsageError("Only trees are drawn: this model reads none.")
+
 
 class Classifier(TextModel):
     """One label for an example."""

@@ -104,6 +104,32 @@ def _parts() -> Iterator[Fields]:
         yield {"tokens": words, "tags": tags}
 
 
+def _constituents() -> Iterator[Fields]:
+    """Words, their tags, and the phrases that they form."""
+    from lexigraph.text import constructions, phrases
+
+    for clause in constructions.clauses(None):
+        tree = phrases.tree(clause)
+        yield {"tokens": list(tree.words), "tags": tree.tags, "phrases": tree.phrases}
+
+
+def _judged_trees() -> Iterator[Fields]:
+    """Trees with the sentiment of every node: praise, blame or neither."""
+    from lexigraph.text import sentiment
+
+    return ({"tokens": list(tree.words), "tree": list(tree.spans)} for tree in sentiment.trees())
+
+
+def _trees() -> Iterator[Fields]:
+    """Words, the head that each hangs on, the relation between them, and the word's part of speech."""
+    from lexigraph.text import constructions, dependencies
+
+    for clause in constructions.clauses(None):
+        words = dependencies.tree(clause)
+        fields = zip(("tokens", "tags", "heads", "relations"), zip(*words, strict=True), strict=True)
+        yield {name: [str(each) for each in values] for name, values in fields}
+
+
 def _same(words: list[str], phrase: list[str], tags: list[str]) -> bool:
     """Whether words begin with a phrase, whatever the case of the first letter, and have no tags yet."""
     begin = [word.lower() for word in words[: len(phrase)]]
@@ -154,6 +180,9 @@ MAKERS: Makers = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
+    ("tokens", "heads", "relations", "tags"): _trees,
+    ("tokens", "tags", "phrases"): _constituents,
+    ("tokens", "tree"): _judged_trees,
     ("image", "label"): _scenes,
     languages.SUM: _sums,
     ("frames", "tags"): _signals,

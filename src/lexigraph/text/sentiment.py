@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from random import Random
 
 from lexigraph.text.constructions import pick
 from lexigraph.text.grammar import BE, HE, SHE, THEY, Clause, I, NounPhrase, Pronoun, Subject, realise
 from lexigraph.text.lexicon import DETERMINER, Frame, Noun, Verb
+from lexigraph.text.phrases import tree
+from lexigraph.text.trees import Span, Tree, parents
 
 LABELS = {1: "+1", 0: "0", -1: "-1"}
 ADJECTIVES = {
@@ -41,11 +44,51 @@ THINK = Verb("think", "thinks", "thought", "thought", "thinking")
 
 def items(count: int | None = None, seed: int = 0) -> Iterator[tuple[str, str]]:
     """So many sentences (None: without end), each with its class: `+1`, `0` or `-1`."""
-    rng, made = Random(seed), 0
-    while count is None or made < count:
+    return ((realise(clause), LABELS[value]) for clause, value in islice(_clauses(seed), count))
+
+
+def trees(seed: int = 0) -> Iterator[Tree]:
+    """The sentences as trees without end, with the class of what each node says."""
+    return (judged(tree(clause)) for clause, _ in _clauses(seed))
+
+
+def judged(tree: Tree) -> Tree:
+    """A tree whose labels are classes, made from the words up.
+
+    >>> from lexigraph.text.trees import parse
+    >>> print(judged(parse("(S (NP (PRP It)) (VP (VBD was) (RB not) (ADJP (RB very) (JJ good))))")))
+    (-1 (0 (0 It)) (-1 (0 was) (0 not) (+1 (0 very) (+1 good))))
+    """
+    above = parents(tree.spans)
+    below: list[list[int]] = [[] for _ in tree.spans]
+    for index, parent in enumerate(above):
+        if parent >= 0:
+            below[parent].append(index)
+    said = [tree.words[span.first].lower() if not kids else "" for span, kids in zip(tree.spans, below, strict=True)]
+    values = [0] * len(tree.spans)
+    for index in reversed(range(len(tree.spans))):
+        values[index] = _composed([said[kid] for kid in below[index]], [values[kid] for kid in below[index]])
+        if not below[index]:
+            values[index] = VALUES.get(said[index], 0)
+        if "nobody" in (said[kid] for kid in below[index]) and len(below[index]) < 3:
+            said[index] = "nobody"  # `by nobody`
+    spans = (Span(span.first, span.last, LABELS[value]) for span, value in zip(tree.spans, values, strict=True))
+    return Tree(tree.words, tuple(spans))
+
+
+def _composed(said: list[str], values: list[int]) -> int:
+    """The last that judges does. Behind `not` it turns round, and beside `nobody`; what `but` denies stands first."""
+    until = said.index("but") if "but" in said else len(said)
+    place, value = next(((i, values[i]) for i in reversed(range(until)) if values[i]), (0, 0))
+    turned = ("not" in said[:place]) != ("nobody" in said)
+    return -value if turned else value
+
+
+def _clauses(seed: int) -> Iterator[tuple[Clause, int]]:
+    rng = Random(seed)
+    while True:
         value, negated = pick(rng, (1, 0, -1)), rng.random() < 0.5
-        yield realise(pick(rng, CONSTRUCTIONS)(rng, value, negated)), LABELS[value]
-        made += 1
+        yield pick(rng, CONSTRUCTIONS)(rng, value, negated), value
 
 
 def _quality(rng: Random, value: int, negated: bool) -> Clause:
@@ -85,6 +128,10 @@ def _belief(rng: Random, value: int, negated: bool) -> Clause:
     return Clause(THOUGHT, THINK, pick(rng, (I, HE, SHE, THEY)), complement=said, negative=negated)
 
 
+def _forms(verb: Verb) -> tuple[str, ...]:
+    return verb.base, verb.third, verb.past, verb.ing
+
+
 def _topic(rng: Random) -> NounPhrase:
     return NounPhrase(pick(rng, THINGS), determiner=DETERMINER[pick(rng, ("the", "this", "that", "her", "our"))])
 
@@ -108,6 +155,8 @@ def _verb(base: str) -> Verb:
 
 
 LIKING = {value: [_verb(word) for word in words] for value, words in VERBS.items()}
+VALUES = {word: value for value, words in ADJECTIVES.items() for word in words}
+VALUES |= {form: value for value, verbs in LIKING.items() for verb in verbs for form in _forms(verb)}
 THINGS = [Noun(word, word + "s", "topic") for word in TOPICS.split()]
 PERSONS = [Noun(word, "children" if word == "child" else word + "s", "human") for word in PEOPLE.split()]
 CONSTRUCTIONS: tuple[Callable[[Random, int, bool], Clause], ...] = (_quality, _contrast, _verdict, _passive, _belief)

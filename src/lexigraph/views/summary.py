@@ -30,6 +30,7 @@ COMMANDS = {  # ability → what one types after the run
     "translate": '"A sentence."',
     "fill": '"She <mask> ."',
     "tag": '"She sings ."',
+    "parse": '"She sings ."',
     "classify": '"A sentence."',
     "encode": '"A sentence." --out vectors.npy',
     "decode": "vectors.npy",
