@@ -79,8 +79,7 @@ def loss_and_gradients(
     gradients: list[Layer] = []
     above = error @ stack.V
     for layer, below, h in reversed(list(zip(stack.layers, states, states[1:], strict=False))):
-        slopes = slope(h[1:])
-        delta = deltas(above, layer.U, lambda gradient, t, slopes=slopes: slopes[t] * gradient, window)
+        delta = deltas(above, layer.U, _times(slope(h[1:])), window)
         gradients.insert(0, Layer(_outer(delta, below[1:]), _outer(delta, h[:-1]), delta.sum((0, 1))))
         above = delta @ layer.W
     return losses.sum(), Stack(tuple(gradients), _outer(error, states[-1][1:]), error.sum((0, 1)), stack.act)
@@ -109,6 +108,10 @@ def deltas(
         cut = t + 1 == len(above) or (window and (t + 1) % window == 0)
         found[t] = through(above[t] if cut else torch.addmm(above[t], found[t + 1], U), t)
     return found
+
+
+def _times(slopes: Float[Tensor, "T B d"]) -> Callable[[Tensor, int], Tensor]:
+    return lambda gradient, t: slopes[t] * gradient
 
 
 def _outer(delta: Float[Tensor, "T B d"], h: Float[Tensor, "T B i"]) -> Float[Tensor, "d i"]:
