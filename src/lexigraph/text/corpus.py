@@ -313,12 +313,18 @@ def _records(
         values, key = dict(record.columns), record.columns[first]
         for field in pictures:
             values[field] = images.read(values[field], Path(file).parent)
-        where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
+        where = cut(_said(key)) if cut else split
         for field in texts:
             text = str(values.get(field, ""))
             values[field] = (cleaner(text) or "") if cleaner else text
         if where and all(values[field].strip() for field in texts if fields[field]):
             yield Example(where, values, begun + record.document, True, record.line)
+
+
+def _said(key: readers.Value) -> str:
+    """What the first field of a record says, as a text that decides its split."""
+    vectors = isinstance(key, list) and key and isinstance(key[0], list)
+    return np.asarray(key).tobytes().hex() if vectors or isinstance(key, np.ndarray) else running(key)
 
 
 def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from lexigraph.text.tokenizer import Tokenizer
 
 
+NUMERIC = {0: "number", 2: "sequence of vectors: one list of numbers for each step, all of one length"}  # by axes
+
+
 @dataclass(frozen=True)
 class Example:
     """What a record says, for one split. `last` ends it: a stream's text comes in pieces, of which only one is."""
@@ -71,6 +74,9 @@ class ColumnEncoder:
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
             return [images.read(value) for value in values]
+        if column.kind in ("number", "vectors"):
+            shape = self.vocabularies.numbers(column.vocabulary).shape
+            return [numbers_of(column, v, e.line, shape) for v, e in zip(values, block, strict=True)]
         rows = [np.asarray(value) for value in values]
         return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
 
@@ -107,6 +113,22 @@ class ColumnEncoder:
                 )
 
 
+def numbers_of(column: Column, value: Value, line: int, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """A number, or a sequence of vectors: an axis for time, then that of a vector, which `shape` says if known."""
+    where, axes = f"Line {line}: " if line else "", 2 if column.kind == "vectors" else 0
+    try:
+        found = np.asarray(value, np.float32)
+    except (TypeError, ValueError):
+        raise LexigraphError(f"{where}{value!r:.60} is no {NUMERIC[axes]}.") from None
+    if found.ndim != axes or not found.size:
+        raise LexigraphError(f"{where}{value!r:.60} is no {NUMERIC[axes]}.")
+    if not np.isfinite(found).all():
+        raise LexigraphError(f"{where}there is a number that is not finite.")
+    if shape is not None and found.shape[1:] != shape:
+        raise LexigraphError(f"{where}a vector has {found.shape[1]} numbers, and those of training have {shape[0]}.")
+    return found
+
+
 def running(value: Value) -> str:
     """A text, or words as the text that they are."""
     return value if isinstance(value, str) else " ".join(words_of(value))
@@ -117,7 +139,10 @@ def words_of(value: Value) -> list[str]:
     if isinstance(value, str):
         return value.split()
     assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
-    return list(value)
+    words = [word for word in value if isinstance(word, str)]
+    if len(words) < len(value):
+        raise LexigraphError(f"{list(value)!r:.60} is no list of words.")
+    return words
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, readers
-from lexigraph.text.columns import Columns
+from lexigraph.text.columns import Column, Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import running
+from lexigraph.text.encoding import Example, numbers_of, running
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -34,18 +34,22 @@ def learn_vocabularies(
     for name in [name for name in needed if name not in found]:
         own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.kind != "raw"}
         values = (
-            (column, example.values[field])
+            (column, example, example.values[field])
             for example in examples(data, columns, cleaner)
             if example.split == "train"
             for field, column in own.items()
         )
         kinds = {column.kind for column in own.values()}
         if kinds == {"tokens"}:
-            found[name] = _tokenizer(recipe, (running(value) for _, value in values), written=_written(columns, name))
+            found[name] = _tokenizer(
+                recipe, (running(value) for _, _, value in values), written=_written(columns, name)
+            )
         elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for _, value in values for label in _labels(value))
+            found[name] = Labels.learn(label for _, _, value in values for label in _labels(value))
         elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn(np.asarray(value) for _, value in values)
+            found[name] = Numbers.learn(
+                (_numbers(column, example, value) for column, example, value in values), "vectors" in kinds
+            )
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
@@ -72,6 +76,11 @@ def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -
         marked_capitals=settings.marked_capitals,
         min_count=settings.min_count,
     )
+
+
+def _numbers(column: Column, example: Example, value: readers.Value) -> np.ndarray:
+    """Numbers as they are learned from: of sequences, all their vectors, an axis before that of a vector."""
+    return np.asarray(value) if column.kind == "image" else numbers_of(column, value, example.line)
 
 
 def _labels(value: readers.Value) -> list[str]:

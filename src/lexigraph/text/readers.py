@@ -40,7 +40,8 @@ Columns = Mapping[str, str]  # our name → the file's field
 Lines = Iterator[tuple[int, str]]  # number, line
 Filled = Iterator[tuple[int, str, int]]  # number, line that is not blank, number of its paragraph
 Split = Iterator[tuple[int, list[str], int]]  # likewise, the fields of a row
-Value: TypeAlias = "str | int | float | list[str] | np.ndarray | Path"  # a text, a number, words, a picture
+Value: TypeAlias = "str | int | float | list[str] | list[list[float]] | np.ndarray | Path"
+# a text, a number, words, vectors, a picture as an array or as a file
 Json: TypeAlias = "str | int | float | list[Json] | dict[str, Json] | None"
 Rows = Iterator[tuple[int, dict[str, Value], Value]]  # number, columns, a key: a document begins where it changes
 
@@ -195,7 +196,7 @@ def _json_object(line: str) -> dict[str, Json]:
     return item
 
 
-def _json_value(item: Mapping[str, Any], key: str) -> str | float | list[str]:
+def _json_value(item: Mapping[str, Any], key: str) -> str | float | list[str] | list[list[float]]:
     value: Any = item
     for part in [key] if key in item else key.split("."):  # "translation.de" is a field of a field
         if not isinstance(value, dict) or part not in value:
@@ -207,8 +208,16 @@ def _json_value(item: Mapping[str, Any], key: str) -> str | float | list[str]:
         return value
     if isinstance(value, list) and len(texts := [each for each in value if isinstance(each, str)]) == len(value):
         return texts
+    if isinstance(value, list) and all(map(_is_vector, value)):
+        return value
     shown = json.dumps(value, default=str)[:40]
-    raise _Fault(f"the field '{key}' is {shown}; it must be a string, a number or a list of strings.")
+    raise _Fault(
+        f"the field '{key}' is {shown}; it must be a string, a number, a list of strings or of lists of numbers."
+    )
+
+
+def _is_vector(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(n, int | float) and not isinstance(n, bool) for n in value)
 
 
 def _csv_lines(lines: Lines, by_blank: bool) -> Split:

@@ -94,8 +94,8 @@ class Table:
 
     @cached_property
     def sequences(self) -> list[str]:
-        """The columns of tokens, which decide how long a row is."""
-        return [name for name, stored in self.columns.items() if stored.column.kind == "tokens"]
+        """The columns of tokens or vectors, which decide how long a row is."""
+        return [name for name, stored in self.columns.items() if stored.column.kind in ("tokens", "vectors")]
 
     def fetch(
         self,

@@ -142,14 +142,15 @@ class Numbers:
     deviation: float = 1.0
 
     @classmethod
-    def learn(cls, seen: Iterable[np.ndarray]) -> Numbers:
+    def learn(cls, seen: Iterable[np.ndarray], sequences: bool = False) -> Numbers:
         """Shape, mean and standard deviation of all numbers, in one pass. A sequence's first axis is its length."""
         shape: tuple[int, ...] | None = None
         count, total, squares = 0, 0.0, 0.0
         for value in seen:
-            shape = value.shape if shape is None else shape
-            if value.shape != shape:
-                raise LexigraphError(f"Values of one column have different shapes: {shape} and {value.shape}.")
+            own = value.shape[sequences:]
+            shape = own if shape is None else shape
+            if own != shape:
+                raise LexigraphError(f"Values of one column have different shapes: {shape} and {own}.")
             count, total = count + value.size, total + float(value.sum(dtype=np.float64))
             squares += float((value.astype(np.float64) ** 2).sum())
         mean = total / max(1, count)
