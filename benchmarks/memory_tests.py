@@ -9,8 +9,8 @@ other seeds, too. Validation and test have lengths of their own, beyond those of
 A string is right if, after each of its prefixes, every symbol that may stand next is more probable than every one
 that may not. So where one symbol alone is possible, it must be the most probable. (Gers & Schmidhuber 2001 and
 Suzgun et al. 2019 put a threshold between the two sets.) A network is right up to n if no string of length n or less
-is wrong: all strings where a language has one of each length, else SAMPLES of each length. An agreement is right if the
-verb is more probable than its other number.
+is wrong: all strings where a language has one of each length, else SAMPLES of each length. An agreement is right if
+the verb is more probable than its other number.
 """
 
 from __future__ import annotations

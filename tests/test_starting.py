@@ -96,7 +96,7 @@ def test_a_bert_becomes_a_part_of_a_tagger(bert, tagger):
     own = tagger.network.reader.state_dict()
     assert own.keys() == {name for name in learned if not name.startswith("head.")}
     assert all(torch.allclose(own[name], learned[name], atol=1e-6) for name in own)  # it hardly moved
-    assert tagger.network.embedding is None
+    assert tagger.network.words.embedding is None
 
 
 def test_a_tagger_with_a_part_is_loaded_and_tags(tagger):
@@ -188,9 +188,9 @@ def test_word_vectors_enter_a_table_by_word_and_keep_their_directions():
 
 def test_a_training_starts_from_a_file_of_word_vectors(tmp_path):
     vectors(16).save(tmp_path / "my.vec")
-    common = {"tiny": True, "quiet": True, "set": {"train.lr": 1e-12, "tokenizer.kind": "word"}}
+    common = {"tiny": True, "quiet": True, "set": {"train.lr": 1e-12, "model.vectors": 0}}
     model = api.train("tagger", "grammar", tmp_path / "run", start=tmp_path / "my.vec", **common)
-    row = model.network.embedding.weight[model.tokenizer.id_of("the")].detach()
+    row = model.network.words.embedding.weight[model.tokenizer.id_of("the")].detach()
     word = torch.tensor(vectors(16).vectors[1])
     assert torch.cosine_similarity(row, word, 0) > 0.999
     changes = common["set"] | {"model.embedding": 12}
@@ -202,6 +202,24 @@ def test_a_training_starts_from_a_file_of_word_vectors(tmp_path):
     with pytest.raises(LexigraphError, match="No token of this model is a word of"):
         api.train("tagger", "grammar", tmp_path / "b", start=tmp_path / "other.vec", **common)
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("changes", [{}, {"model.joined": "summed", "model.tuned": True}])
+def test_a_model_with_a_table_of_own_vectors_has_those_of_words_never_seen(tmp_path, changes):
+    words, given = ["zyzzyva", "the", "she"], np.random.default_rng(0).normal(size=(3, 16))
+    WordVectors(words, given).save(tmp_path / "my.vec")
+    model = api.train("tagger", "grammar", tmp_path / "run", start=tmp_path / "my.vec", tiny=True, quiet=True,
+                      set={"train.lr": 1e-12, **changes})  # fmt: skip
+    (tmp_path / "my.vec").unlink()  # the run folder is complete
+    again = api.load(tmp_path / "run")
+    table, vocabulary = again.network.words.vectors.weight, again.vocabularies.tokenizer("vectors")
+    rows = table[vocabulary.encode("zyzzyva The she")].detach()
+    likeness = torch.cosine_similarity(rows, torch.tensor(given, dtype=torch.float32), 1)
+    assert likeness.min() > 0.999  # "The": no word of the file has a capital
+    assert not table[vocabulary.unk].abs().max() > 1e-6  # a word without a vector has none
+    known, unknown = (each.tag(["the zyzzyva", "the xyzzyva"]) for each in (again, model))
+    assert known == unknown
+    assert known[0][1].probability != known[1][1].probability
 
 
 def test_a_vocabulary_is_that_of_the_tables():

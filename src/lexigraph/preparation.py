@@ -74,7 +74,10 @@ def config_of(name: str, origin: str | Path, vocabularies: Vocabularies, folder:
 
 def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, reporter: Reporter) -> Vocabularies:
     """Encode all that the recipe names, by the vocabularies known or learned from it."""
-    if known is None and any(column.kind == "tokens" for column in columns_of(recipe).values()):
+    learned = {column.vocabulary for column in columns_of(recipe).values() if column.kind == "tokens"} - {
+        *(known or ())
+    }
+    if learned:
         each = " for each side" if recipe.tokenizer.separate else ""
         reporter.say(f"Training a {recipe.tokenizer.kind} tokenizer{each}.")
     vocabularies = known or Vocabularies({})

@@ -280,7 +280,7 @@ def _check_ranges(origin: Source, part: str, values: Any, changes: Mapping[str, 
 def _check_separate(recipe: Recipe, where: str) -> None:
     """A vocabulary for each side is for systems that have two sides."""
     columns = system(recipe.system).network_class().columns(recipe)
-    if len({column.vocabulary for column in columns.values() if column.kind == "tokens"}) < 2:
+    if len({column.vocabulary for column in columns.values() if column.kind == "tokens" and not column.cut}) < 2:
         raise UsageError(
             f"{where}This {recipe.system} model has one vocabulary for all that it reads and writes: leave out "
             "tokenizer.separate, which is for translators."

@@ -3,7 +3,9 @@
 lexigraph train gpt --from runs/gpt …                 the same system: model, vocabularies and weights are taken over
 lexigraph train tagger --from runs/bert …             another one becomes a part, [parts.reader]; what is new is born
 lexigraph train tagger --from reader=runs/bert …      the same, the part named
-lexigraph train tagger --from my.vec …                vectors of words, a file or a run, for the tables of tokens
+lexigraph train tagger --from my.vec …                vectors of words, a file or a run: a table of them all, beside
+                                                      that of tokens (model.vectors)
+lexigraph train lstm-lm --from my.vec …               where a model has no such table: for those of its tokens
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -24,7 +27,8 @@ from lexigraph.nn.network import Network, Reader, columns_of
 from lexigraph.recipe import Part, Recipe
 from lexigraph.registry import system
 from lexigraph.run import Run, holds_word_vectors
-from lexigraph.text.vocabularies import TEXT, Vocabularies
+from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.text.vocabularies import TEXT, VECTORS, Vocabularies
 from lexigraph.weights import load_part, load_run
 from lexigraph.words.vectors import WordVectors
 
@@ -136,19 +140,31 @@ def _keep_tokenizer(run: Run, changed: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class FromVectors:
-    """Word vectors, for the tables of a network's tokens. A token without one stays as it was born."""
+    """Word vectors: all of them, where a model has the key `vectors`, which says how many numbers each has; else
+    those of a network's tokens, of which one without a vector stays as it was born."""
 
     path: Path
 
+    @cached_property
+    def vectors(self) -> WordVectors:
+        return WordVectors.load(self.path)
+
     def recipe(self, asked: Recipe, changed: Collection[str]) -> Recipe:
-        return asked
+        if not hasattr(asked.model, VECTORS) or "model.vectors" in changed:
+            return asked
+        return dataclasses.replace(asked, model=dataclasses.replace(asked.model, vectors=self.vectors.dim))
 
     def vocabularies(self, recipe: Recipe) -> Vocabularies | None:
-        return None
+        return Vocabularies({VECTORS: Tokenizer.of_words(self.vectors.words)}) if self._whole(recipe) else None
+
+    @staticmethod
+    def _whole(recipe: Recipe) -> bool:
+        return bool(getattr(recipe.model, VECTORS, 0))
 
     def fill(self, network: Network, vocabularies: Vocabularies) -> str:
-        vectors = WordVectors.load(self.path)
+        vectors, whole = self.vectors, VECTORS in vocabularies
         tables = [module for module in network.modules() if isinstance(module, TokenTable)]
+        tables = [table for table in tables if not whole or table.vocabulary == VECTORS]
         if not tables:
             raise UsageError(f"This network has no table of token vectors that {self.path} could be put into.")
         found = [fill_table(table, vocabularies, vectors) for table in tables]
@@ -157,6 +173,8 @@ class FromVectors:
                 f"No token of this model is a word of {self.path}: words of the same language and letter case are "
                 'needed, and tokenizer.kind = "word" serves best.'
             )
+        if whole:
+            return f"The vectors of all {len(vectors):,} words of {self.path} are in the model."
         said = (f"{known:,} of {table.num_embeddings:,}" for known, table in zip(found, tables, strict=True))
         return f"Vectors of {self.path} are put into the table of tokens: {', '.join(said)} have one."
 
@@ -173,11 +191,14 @@ def fill_table(table: TokenTable, vocabularies: Vocabularies, vectors: WordVecto
         )
     tokens = vocabularies.tokens(table.vocabulary)
     rows = word_rows(tokens.tokens(range(len(tokens))), vectors.index)
+    rows[list(tokens.special.values())] = -1
     known = np.flatnonzero(rows >= 0)
     if len(known):
         copied = torch.from_numpy(vectors.vectors[rows[known]])
         with torch.no_grad():
             table.weight[known] = copied * (_size(table.weight) / _size(copied))
+            if table.vocabulary == VECTORS:
+                table.weight[: int(known.min())] = 0  # a word without one has none
     return len(known)
 
 

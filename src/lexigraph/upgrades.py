@@ -30,6 +30,9 @@ TENSORS = {  # parts of networks that have another name now
     "blur": "noise_embedding",
     "hidden_word": "mask_embedding",
 }
+MOVED = {  # by system: parts of its network that are within another one now
+    "tagger": {"embedding": "words.embedding", "lstm": "words.lstm"},
+}
 RENAMED = {  # keys and values that recipes no longer have → what to do instead
     **{was: f"write {now}" for was, now in KEYS.items()},
     "data.unit = 'pair'": 'leave it out: a translator reads pairs anyway, bart and t5 with objective.noise = "none"',
@@ -90,12 +93,14 @@ def roles(tables: Tables, version: int) -> dict[str, int]:
     return found
 
 
-def tensor_name(name: str) -> str:
-    """The name that a tensor has today, whatever it had before.
+def tensor_name(name: str, system: str) -> str:
+    """The name that a tensor of a system's network has today, whatever it had before.
 
-    >>> tensor_name("look.places")
-    'picture_encoder.positions'
+    >>> tensor_name("look.places", "picture"), tensor_name("lstm.bias_hh_l0", "tagger")
+    ('picture_encoder.positions', 'words.lstm.bias_hh_l0')
     """
+    part, dot, rest = name.partition(".")
+    name = MOVED.get(system, {}).get(part, part) + dot + rest
     return re.sub(r"\w+", lambda part: TENSORS.get(part[0], part[0]), name)
 
 

@@ -42,7 +42,8 @@ def load_part(part: nn.Module, run: Run) -> None:
 def run_weights(run: Run) -> dict[str, Tensor]:
     """The tensors of a run in full, under today's names."""
     stored = read_tensors(run.path / MODEL)
-    return expanded({upgrades.tensor_name(name): tensor for name, tensor in stored.items()})
+    system = run.config()["system"]
+    return expanded({upgrades.tensor_name(name, system): tensor for name, tensor in stored.items()})
 
 
 def load_weights(network: nn.Module, path: Path, shard_like: ShardLike = lambda value, like: value) -> None:

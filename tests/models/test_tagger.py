@@ -50,7 +50,8 @@ def network() -> Tagger:
 def test_a_word_of_several_pieces_is_their_mean():
     made, words = network(), [np.array([5]), np.array([6, 7])]
     with torch.no_grad():
-        made.embedding.weight[8] = made.embedding.weight[[6, 7]].mean(0)
+        table = made.words.embedding.weight
+        table[8] = table[[6, 7]].mean(0)
     whole, alike = (
         [made.outputs(made.prepare({"words": [row]}))["tags"][0]] for row in (words, [words[0], np.array([8])])
     )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from lexigraph.abilities.asking import TextError, many
-from lexigraph.abilities.textmodel import BATCH_SIZE, TextModel
+from lexigraph.abilities.textmodel import BATCH_SIZE, Input, TextModel
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.regression import RegressorNetwork
 
@@ -34,16 +34,16 @@ class Regressor(TextModel):
         every, one = many(sequences, (np.ndarray, list, tuple, Mapping), "sequence", alone=(np.ndarray, Mapping))
         found: list[float] = []
         for start in range(0, len(every), BATCH_SIZE):
-            found += self._estimated(every, start)
+            found += self._estimated(every[start : start + BATCH_SIZE], start, len(every))
         return found[0] if one else found
 
-    def _estimated(self, every: list[Steps], start: int) -> list[float]:
+    def _estimated(self, block: list[Input], start: int, of: int) -> list[float]:
         """Those of a block; a sequence that cannot be read is named by its number."""
-        block = every[start : start + BATCH_SIZE]
-        for number, each in enumerate(block, start + 1):
-            try:
-                list(self._batches([each]))
-            except LexigraphError as error:
-                raise TextError(number, len(every), f"cannot be read: {error}") from None
+        try:
+            batches = list(self._batches(block))
+        except LexigraphError as error:
+            if len(block) == 1:
+                raise TextError(start + 1, of, f"cannot be read: {error}") from None
+            return [n for at, each in enumerate(block, start) for n in self._estimated([each], at, of)]
         with torch.inference_mode():
-            return [number for batch in self._batches(block) for number in self.network.predict(batch)]
+            return [number for batch in batches for number in self.network.predict(batch)]

@@ -70,7 +70,7 @@ def signature(model: TextModel, table: Table, steps: int, **more: str) -> str:
     """What a score depends on, in one line; `steps`: after how many of them the scored weights were kept."""
     recipe, traits = model.recipe, model.network.traits
     tokenizers = {
-        "tokenizer" if name == TEXT else f"{name}_tokenizer": f"{recipe.tokenizer.kind}-{len(t)}-{t.fingerprint[:8]}"
+        "tokenizer" if name == TEXT else f"{name}_tokenizer": f"{t.kind}-{len(t)}-{t.fingerprint[:8]}"
         for name, t in model.vocabularies.tokenizers().items()
     }
     digest = hashlib.blake2b(digest_size=6)

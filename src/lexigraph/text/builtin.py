@@ -35,8 +35,8 @@ def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[
             raise UsageError(
                 f"{name} has no records of {' and '.join(fields)}; it has {languages.fields_of(lengths)}."
             )
-        for number, values in enumerate(languages.sums(lengths, count)):
-            yield Record(dict(zip(languages.SUM, values, strict=True)), number, number + 1)
+        for number, both in enumerate(languages.sums(lengths, count)):
+            yield Record(dict(zip(languages.SUM, both, strict=True)), number, number + 1)
         return
     maker = next((make for known, make in MAKERS.items() if set(fields) <= set(known)), None)
     if maker is None:

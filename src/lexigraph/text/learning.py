@@ -12,11 +12,13 @@ from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, readers
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import Example, numbers_of, running
+from lexigraph.text.encoding import Example, numbers_of, running, words_of
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
     from lexigraph.text.vocabularies import Vocabularies, Vocabulary
+
+ALL = 10_000_000  # tokens: none is left out for want of room
 
 
 def learn_vocabularies(
@@ -41,9 +43,10 @@ def learn_vocabularies(
         )
         kinds = {column.kind for column in own.values()}
         if kinds == {"tokens"}:
-            found[name] = _tokenizer(
-                recipe, (running(value) for _, _, value in values), written=_written(columns, name)
-            )
+            kind = next(iter(own.values())).cut
+            settings = recipes.Tokenizer(kind, size=ALL, min_count=2) if kind else recipe.tokenizer
+            special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
+            found[name] = _tokenizer(settings, special, (running(value) for _, _, value in values))
         elif kinds <= {"tags", "class"}:
             found[name] = Labels.learn(label for _, _, value in values for label in _labels(value))
         elif kinds <= {"number", "vectors", "image"}:
@@ -63,15 +66,14 @@ def _written(columns: Columns, vocabulary: str) -> bool:
     return len(columns) > len(own) and all(column.optional for column in own)
 
 
-def _tokenizer(recipe: recipes.Recipe, texts: Iterable[str], *, written: bool) -> Tokenizer:
+def _tokenizer(settings: recipes.Tokenizer, special: tuple[str, ...], texts: Iterable[str]) -> Tokenizer:
     from lexigraph.text.tokenizer import Tokenizer
 
-    settings = recipe.tokenizer
     return Tokenizer.train(
         texts,
         kind=settings.kind,
         size=settings.size,
-        special=() if written else settings.special,  # nothing writes a direction
+        special=special,
         lower=settings.lower,
         marked_capitals=settings.marked_capitals,
         min_count=settings.min_count,
@@ -84,4 +86,4 @@ def _numbers(column: Column, example: Example, value: readers.Value) -> np.ndarr
 
 
 def _labels(value: readers.Value) -> list[str]:
-    return value if isinstance(value, list) else [str(value)]
+    return words_of(value) if isinstance(value, list) else [str(value)]

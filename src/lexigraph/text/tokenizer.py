@@ -146,6 +146,17 @@ class Tokenizer:
         return cls(content)
 
     @classmethod
+    def of_words(cls, words: Sequence[str]) -> Tokenizer:
+        """A tokenizer whose tokens are these words; if none has a capital, words are read in small letters.
+
+        >>> Tokenizer.of_words(["the", "cat"]).encode("The cat sat")
+        [3, 4, 1]
+        """
+        content = vocabulary.of_words(words, "kept" if any(word != word.lower() for word in words) else "lower")
+        content["model"]["lexigraph"] = {"format": FORMAT, "kind": "word", "special": list(SPECIAL)}
+        return cls(content)
+
+    @classmethod
     def imported(cls, content: Content, named: dict[str, str], size: int) -> Tokenizer:
         """A tokenizer from the content of another library's tokenizer.json, with `size` ids.
 

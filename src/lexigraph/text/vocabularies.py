@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lexigraph.text.tokenizer import Tokenizer
 
 TEXT = "text"  # the vocabulary that columns have unless they say otherwise
+VECTORS = "vectors"  # of words that have vectors of their own: all those of a file, seen in training or not
 ROLES = {  # special tokens by what they are for, where no file says it
     "mask": ("<mask>", "[MASK]"),
 }

@@ -91,6 +91,13 @@ def learn(
     return json.loads(shell.to_str())
 
 
+def of_words(words: Iterable[str], case: Case) -> Content:
+    """The vocabulary of these words, in their order, likewise."""
+    shell = _shell("word", case)
+    shell.model = models.WordLevel(_numbered(dict.fromkeys([*SPECIAL, *words])), unk_token=UNK)
+    return json.loads(shell.to_str())
+
+
 # --- The six kinds -----------------------------------------------------------------------------------------
 
 

@@ -63,7 +63,7 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
             for value in state.values():
                 value.retain_grad()
         loss.sum().backward()
-        norms = {
+        norms: dict[str, np.ndarray] = {
             key: np.array([_norm(state[key]) for state in reversed(states)]) for key in ("h", "c") if key in states[0]
         }
         total = torch.stack([p.grad.norm() for p in parameters if p.grad is not None]).norm().item() / len(ids)

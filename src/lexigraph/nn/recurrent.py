@@ -1,0 +1,222 @@
+"""Recurrent layers: a cell read along texts, one layer above the other, in one direction or in both.
+
+    layers = Recurrent("gru", inputs=100, dim=128, layers=2, bidirectional=True)
+    outputs, state = layers(x, lengths)            # (B, T, layers.width), {"h": (B, 4, 128)}
+
+rnn, rnn-relu, irnn, lstm and gru run on torch's fused kernels, the others on the scans of cells.py. Padding is never
+seen: outputs are those of the text alone, zero behind its end, and a state is that at the text's own end. A state is
+a dictionary whose first axis is the row, as carries and steppers have it.
+
+Shapes: B batch, T time, L layers times directions; widths: i of an input, h of a state, d of a memory, g of `given`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from lexigraph.errors import UsageError
+from lexigraph.nn.cells import CELLS, Cell, Unitary
+from lexigraph.registry import nearest
+
+State = dict[str, Tensor]  # "h", (B, L, h), and "c", (B, L, d), where the cell has a memory
+Lengths = Int[Tensor, " B"] | None
+KERNELS = ("rnn", "rnn-relu", "irnn", "lstm", "gru")  # the cells that torch has
+
+
+class Recurrent(nn.Module):
+    """Layers of one cell. Dropout falls on what goes up, between layers, never on what goes on in time."""
+
+    def __init__(
+        self,
+        cell: str,
+        inputs: int,
+        dim: int,
+        layers: int = 1,
+        *,
+        bidirectional: bool = False,
+        merge: Literal["concatenate", "average"] = "concatenate",  # of the two directions
+        dropout: float = 0.0,
+        locked: bool = False,  # one mask for all times of a row, and on the inputs too (Gal & Ghahramani 2016)
+        projection: int = 0,  # of an LSTM: h has so many numbers, where c has dim
+        learned_start: bool = False,
+        forget_bias: float = 0.0,  # of an LSTM's forget gate at the start; 0: drawn like the others
+        given: int = 0,  # numbers in a vector that goes into every step, beside the input
+        fused: bool = True,  # on torch's kernels, where it has the cell
+    ) -> None:
+        super().__init__()
+        _check(cell, dim, projection, merge)
+        fused = fused and cell in KERNELS
+        self.cell, self.dim, self.state_width, self.given = cell, dim, projection or dim, given
+        self.directions, self.average = 1 + bidirectional, bidirectional and merge == "average"
+        self.width = self.state_width * (1 if self.average else self.directions)
+        self.dropout, self.locked, self.forget_bias = dropout, locked, forget_bias
+        at_once = layers if fused and not self.average and not locked else 1  # layers of a kernel
+        self.blocks = nn.ModuleList()
+        for number in range(layers // at_once):
+            wide = inputs + given if number == 0 else self.width
+            if fused:
+                between = dropout if at_once > 1 else 0.0
+                self.blocks.append(Fused(cell, wide, dim, at_once, between, bidirectional, projection))
+            else:
+                self.blocks.append(Scan(cell, wide, dim, bidirectional, projection))
+        sizes = {"h": self.state_width} | ({"c": dim} if CELLS[cell].memory else {})
+        rows = layers * self.directions
+        learned = sizes if learned_start else {}
+        self.start = nn.ParameterDict({name: nn.Parameter(torch.zeros(rows, size)) for name, size in learned.items()})
+        self.own_start()
+
+    def own_start(self) -> None:
+        """Set the weights that a cell does not leave to chance; again, where all have been drawn anew."""
+        forget = slice(self.dim, 2 * self.dim)
+        with torch.no_grad():
+            for path, weight in self.blocks.named_parameters():
+                name = path.rpartition(".")[2]
+                if self.cell == "irnn" and name.startswith("weight_hh"):
+                    nn.init.eye_(weight)
+                if self.cell == "irnn" and name.startswith("bias"):
+                    nn.init.zeros_(weight)
+                if self.forget_bias and name.startswith("bias"):  # torch's kernels add two
+                    nn.init.constant_(weight[forget], 0.0 if name.startswith("bias_hh") else self.forget_bias)
+            for module in self.modules():
+                if isinstance(module, Unitary):
+                    module.own_start()
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T i"],
+        lengths: Lengths = None,
+        state: State | None = None,
+        given: Float[Tensor, "B g"] | None = None,
+    ) -> tuple[Float[Tensor, "B T width"], State]:
+        """The top layer's outputs at all times, and the states of all layers at the end of each row."""
+        if given is not None:
+            x = torch.cat([x, given.unsqueeze(1).expand(-1, x.shape[1], -1)], 2)
+        if state is None and self.start:
+            state = {name: start.expand(len(x), -1, -1) for name, start in self.start.items()}
+        ends: list[State] = []
+        for number, module in enumerate(self.blocks):
+            block = cast(Fused | Scan, module)
+            rows = slice(number * block.rows, (number + 1) * block.rows)
+            begin = None if state is None else {name: value[:, rows] for name, value in state.items()}
+            x, end = block(self._dropped(x, number), lengths, begin)
+            ends.append(end)
+            if self.average:
+                x = x.unflatten(2, (2, -1)).mean(2)
+        return x, {name: torch.cat([end[name] for end in ends], 1) for name in ends[0]} if ends[1:] else ends[0]
+
+    def _dropped(self, x: Float[Tensor, "B T i"], number: int) -> Float[Tensor, "B T i"]:
+        """What goes into a block, with some numbers set to 0."""
+        if self.locked and self.dropout and self.training:
+            return x * F.dropout(x.new_ones(len(x), 1, x.shape[2]), self.dropout)
+        return F.dropout(x, self.dropout, self.training) if number else x
+
+
+class Fused(nn.Module):
+    """Layers on one of torch's kernels."""
+
+    def __init__(
+        self, cell: str, inputs: int, dim: int, layers: int, dropout: float, bidirectional: bool, projection: int
+    ) -> None:
+        super().__init__()
+        self.rows = layers * (1 + bidirectional)
+        shape = {"num_layers": layers, "dropout": dropout, "bidirectional": bidirectional, "batch_first": True}
+        self.kernel: nn.RNNBase
+        if cell == "lstm":
+            self.kernel = nn.LSTM(inputs, dim, proj_size=projection, **shape)
+        elif cell == "gru":
+            self.kernel = nn.GRU(inputs, dim, **shape)
+        else:
+            self.kernel = nn.RNN(inputs, dim, nonlinearity="tanh" if cell == "rnn" else "relu", **shape)
+
+    def forward(
+        self, x: Float[Tensor, "B T i"], lengths: Lengths, state: State | None
+    ) -> tuple[Float[Tensor, "B T _"], State]:
+        parts = None if state is None else [part.transpose(0, 1).contiguous() for part in _in_order(state)]
+        start = parts if parts is None or parts[1:] else parts[0]
+        if lengths is None:
+            outputs, end = self.kernel(x, start)
+        else:
+            packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            outputs, end = self.kernel(packed, start)
+            outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])
+        ends = end if isinstance(end, tuple) else (end,)
+        return outputs, {name: value.transpose(0, 1) for name, value in zip("hc", ends, strict=False)}
+
+
+class Scan(nn.Module):
+    """One layer, in one direction or both, step by step."""
+
+    def __init__(self, cell: str, inputs: int, dim: int, bidirectional: bool, projection: int) -> None:
+        super().__init__()
+        self.rows = 1 + bidirectional
+        self.cells = nn.ModuleList(CELLS[cell](inputs, dim, projection) for _ in range(self.rows))
+        for module in self.cells:
+            cast(Cell, module).reset_parameters()
+
+    def forward(
+        self, x: Float[Tensor, "B T i"], lengths: Lengths, state: State | None
+    ) -> tuple[Float[Tensor, "B T _"], State]:
+        outputs, ends = [], []
+        for direction, cell in enumerate(self.cells):
+            cell = cast(Cell, cell)
+            start = cell.zeros(x) if state is None else tuple(value[:, direction] for value in _in_order(state))
+            steps = cell(backwards(x, lengths) if direction else x, start)
+            ends.append([at_end(values, lengths) for values in steps])
+            outputs.append(backwards(steps[0], lengths) if direction else steps[0])
+        together = torch.cat(outputs, 2)
+        if lengths is not None:
+            inside = torch.arange(x.shape[1], device=x.device) < lengths.unsqueeze(1)
+            together = together * inside.unsqueeze(2)
+        return together, {name: torch.stack(values, 1) for name, *values in zip("hc", *ends, strict=False)}
+
+
+def _in_order(state: State) -> list[Tensor]:
+    return [state[name] for name in "hc" if name in state]
+
+
+def backwards(x: Float[Tensor, "B T d"], lengths: Lengths) -> Float[Tensor, "B T d"]:
+    """Every row from its end to its beginning; padding stays where it is."""
+    if lengths is None:
+        return x.flip(1)
+    times = torch.arange(x.shape[1], device=x.device)
+    turned = lengths.unsqueeze(1) - 1 - times
+    return x.gather(1, turned.where(turned >= 0, times).unsqueeze(2).expand_as(x))
+
+
+def at_end(values: Float[Tensor, "B T d"], lengths: Lengths) -> Float[Tensor, "B d"]:
+    """The last values of every row."""
+    return values[:, -1] if lengths is None else values[torch.arange(len(values), device=values.device), lengths - 1]
+
+
+def norm_changes(
+    outputs: Float[Tensor, "B T d"], lengths: Lengths = None, before: Float[Tensor, "B d"] | None = None
+) -> Float[Tensor, ""]:
+    """The norm stabiliser Σ (‖h_t‖ - ‖h_{t-1}‖)² (Krueger & Memisevic 2016), over times that are no padding.
+
+    `before` is the state that the texts began from: its norm is compared with that of the first output.
+    """
+    first = outputs[:, :1] if before is None else before.unsqueeze(1)
+    norms = torch.cat([first, outputs], 1).norm(dim=2)
+    changes = norms.diff(dim=1).square()
+    if lengths is not None:
+        changes = changes * (torch.arange(outputs.shape[1], device=outputs.device) < lengths.unsqueeze(1))
+    return changes.sum()
+
+
+def _check(cell: str, dim: int, projection: int, merge: str) -> None:
+    if cell not in CELLS:
+        raise UsageError(f"There is no recurrent cell named {cell!r}{nearest(cell, CELLS)}")
+    if merge not in ("concatenate", "average"):
+        raise UsageError(f"Two directions are merged by concatenate or average, not by {merge!r}.")
+    if projection and not CELLS[cell].memory:
+        raise UsageError(f"Only an LSTM's state can be projected: leave projection at 0 for {cell}.")
+    if projection >= dim:
+        raise UsageError(f"A projection to {projection} numbers makes nothing narrower: it must be below {dim}.")
+    if cell == "unitary" and dim % 2:
+        raise UsageError(f"A unitary cell's state is of complex numbers, two real ones each: {dim} is odd.")

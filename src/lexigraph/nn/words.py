@@ -1,0 +1,225 @@
+"""Words as vectors that know their sentence: what a tagger or a parser reads, before a head of its own.
+
+    e_t = [w_t; c_t; v_t]          those that there are; or, with `joined = "summed"`, [w_t + v_t; c_t]
+    w_t = mean of E[piece] over the pieces of word t           (a word tokenizer: one piece), or instead
+          of the last states that another network has for them (its part `reader`: --from runs/bert)
+    c_t = max over places of conv(C[character])                (Ma & Hovy 2016), or
+          [LSTM(C[c_1] … C[c_n]); LSTM(C[c_n] … C[c_1])]       (Lample et al. 2016): both last states
+    v_t = V[word t]                                            own vectors (--from my.vec), also of unseen words
+    h_t = [LSTM(e_1 … e_t); LSTM(e_n … e_t)]                   every word sees the whole sentence
+
+In training, with probability `word_dropout`, a word's pieces are read as unknown, so that what is unknown is known to
+be possible; its characters and its own vector stay. What is drawn follows from the seed of the example.
+
+A network that reads words has these columns (`columns`), makes a `WordEncoder` from its config, which has the keys of
+`WordConfig`, puts `words.prepare(…)` into its batch and calls `words(batch, reader)`.
+
+Shapes: B batch, T words, P pieces of a word, U different words of a batch, L characters, h both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from lexigraph.errors import UsageError
+from lexigraph.nn.embedding import TokenTable
+from lexigraph.nn.network import Examples, Reader, Seeds, read_words
+from lexigraph.objectives.rng import uniform
+from lexigraph.objectives.terms import Batch
+from lexigraph.sections import key, ranged
+from lexigraph.text.columns import MAIN, Column, Columns
+from lexigraph.text.vocabularies import VECTORS, Vocabularies
+
+WORDS, CHARACTERS = "words", "characters"
+READ = "read_"  # before the names of the tensors that the part is given
+LONGEST = 40  # characters of a word: the rest of a longer one, an address mostly, is not looked at
+WORD_DROPOUT = 7  # the stream of its random numbers
+
+
+@dataclass(frozen=True)
+class WordConfig:
+    layers: int = ranged(1, 1, about="LSTM layers in each direction")
+    dim: int = ranged(128, 1, about="numbers in the LSTM's state in each direction")
+    embedding: int = ranged(100, 1, about="numbers in the vector of a token, where no part reads for it")
+    characters: Literal["none", "cnn", "lstm"] = key("none", about="what reads the letters of a word")
+    character_embedding: int = ranged(30, 1, about="numbers in the vector of a character")
+    character_dim: int = ranged(
+        50, 1, about="numbers that the letters of a word come to: filters, or of each direction"
+    )
+    vectors: int = ranged(0, 0, about="numbers in a word's own vector; 0: there is none. `--from my.vec` sets it")
+    tuned: bool = key(False, about="own vectors: trained with the rest; else they stay as they came")
+    joined: Literal["concatenated", "summed"] = key(
+        "concatenated", about="own vectors stand beside those of tokens, or are added to them"
+    )
+    word_dropout: float = ranged(0.0, 0, 0.999, about="share of the words that are read as unknown, in training")
+    dropout: float = ranged(
+        0.3, 0, 0.999, about="share of the numbers set to 0 on embeddings, between layers and on states"
+    )
+
+
+def columns(config: WordConfig) -> Columns:
+    """What is read of a sentence: its words, and as the config says their letters and their own vectors."""
+    found = {WORDS: Column("tokens", field="tokens", by_word=True)}
+    if config.characters != "none":
+        found[CHARACTERS] = Column("tokens", CHARACTERS, field="tokens", by_word=True, cut="char")
+    if config.vectors:
+        found[VECTORS] = Column("tokens", VECTORS, field="tokens", by_word=True, cut="word")
+    return found
+
+
+class Characters(nn.Module):
+    """A vector for every word from its letters."""
+
+    def __init__(self, kind: str, count: int, embedding: int, dim: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(count, embedding)
+        nn.init.uniform_(self.embedding.weight, -((3 / embedding) ** 0.5), (3 / embedding) ** 0.5)
+        self.conv = nn.Conv1d(embedding, dim, 3, padding=1) if kind == "cnn" else None
+        self.lstm = None if self.conv else nn.LSTM(embedding, dim, batch_first=True, bidirectional=True)
+        self.width = dim if self.conv else 2 * dim
+
+    def forward(self, ids: Int[Tensor, "U L"], lengths: Int[Tensor, " U"]) -> Float[Tensor, "U c"]:
+        inside = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+        C = self.embedding(ids) * inside[:, :, None]
+        if self.conv is not None:
+            found = self.conv(C.transpose(1, 2)).masked_fill(~inside[:, None], -torch.inf)
+            return found.amax(2)
+        assert self.lstm is not None
+        packed = pack_padded_sequence(C, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        _, (last, _) = self.lstm(packed)
+        return torch.cat([last[0], last[1]], 1)
+
+
+class WordEncoder(nn.Module):
+    """A sentence of words as one vector for each; `words(batch, reader)`."""
+
+    def __init__(self, config: WordConfig, vocabularies: Vocabularies, reader: Reader | None = None) -> None:
+        """reader: the part that reads in the place of the table of tokens; it stays the network's own."""
+        super().__init__()
+        tokens = vocabularies.tokens()
+        self.config, self.end, self.unk = config, tokens.eos, tokens.unk
+        self.embedding = None if reader else TokenTable(len(tokens), config.embedding)
+        self.characters = self.vectors = None
+        if config.characters != "none":
+            letters = len(vocabularies.tokens(CHARACTERS))
+            self.characters = Characters(config.characters, letters, config.character_embedding, config.character_dim)
+        if config.vectors:
+            self.vectors = TokenTable(len(vocabularies.tokens(VECTORS)), config.vectors, VECTORS)
+        self.summed = bool(config.vectors) and config.joined == "summed"
+        own = reader.width if reader else config.embedding
+        if self.summed and own != config.vectors:
+            raise UsageError(
+                f"Own vectors of {config.vectors} numbers cannot be added to token vectors of {own}: set "
+                f'model.embedding = {config.vectors}, or model.joined = "concatenated".'
+            )
+        widths = [own, self.characters.width if self.characters else 0, 0 if self.summed else config.vectors]
+        between = config.dropout if config.layers > 1 else 0.0
+        self.lstm = nn.LSTM(
+            sum(widths), config.dim, config.layers, batch_first=True, dropout=between, bidirectional=True
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.width = 2 * config.dim
+        for table in filter(None, (self.embedding, self.vectors)):
+            nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
+        if self.vectors is not None:
+            self.vectors.weight.requires_grad_(config.tuned)
+            if self.summed and self.embedding is not None:
+                nn.init.zeros_(self.embedding.weight)  # so that words begin as their own vectors are
+
+    def prepare(
+        self, examples: Examples, seeds: Seeds | None = None, reader: Reader | None = None
+    ) -> dict[str, Tensor]:
+        """What `forward` reads of a batch; with seeds, in training, some words are unknown."""
+        rows = cast(Sequence[list[np.ndarray]], examples[WORDS])
+        found = {"lengths": torch.tensor([len(row) for row in rows])}
+        if reader is not None:
+            read, where = read_words(reader, rows, self.end)
+            found |= {f"{READ}{name}": tensor for name, tensor in read.items()}
+            found["pieces"] = torch.from_numpy(where)
+        else:
+            found["pieces"] = _padded(rows)
+        if seeds is not None and self.config.word_dropout and reader is None:
+            pieces = found["pieces"]
+            draws = uniform(torch.from_numpy(np.asarray(seeds[MAIN])), pieces.shape[1], WORD_DROPOUT)
+            unknown = torch.full_like(pieces[0, 0], -1)
+            unknown[0] = self.unk
+            found["pieces"] = pieces.where(
+                (draws > self.config.word_dropout)[:, :, None] | (pieces[:, :, :1] < 0), unknown
+            )
+        if self.characters is not None:
+            found |= _spelled(cast(Sequence[list[np.ndarray]], examples[CHARACTERS]))
+        if self.vectors is not None:
+            found[VECTORS] = _padded(cast(Sequence[list[np.ndarray]], examples[VECTORS]))[:, :, 0].clamp(min=0)
+        return found
+
+    def forward(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T h"]:
+        """A vector for every word."""
+        lengths = batch["lengths"].cpu()
+        packed = pack_padded_sequence(
+            self.dropout(self.vectors_of(batch, reader)), lengths, batch_first=True, enforce_sorted=False
+        )
+        return self.dropout(pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0])
+
+    def vectors_of(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T e"]:
+        """A vector for every word that does not see the others yet."""
+        e = [self._mean_of_pieces(batch, reader)]
+        if self.vectors is not None and self.summed:
+            e = [e[0] + self.vectors(batch[VECTORS])]
+        if self.characters is not None:
+            e.append(self.characters(batch["letters"], batch["letter_counts"])[batch["spelling"]])
+        if self.vectors is not None and not self.summed:
+            e.append(self.vectors(batch[VECTORS]))
+        return torch.cat(e, 2)
+
+    def _mean_of_pieces(self, batch: Batch, reader: Reader | None) -> Float[Tensor, "B T e"]:
+        if self.embedding is not None:
+            table = self.embedding.weight
+        else:
+            assert reader is not None, "a part reads the pieces"
+            read = {name: batch[f"{READ}{name}"] for name in ("inputs", "lengths")}
+            table = reader.states(Batch(read)).layers[-1].flatten(0, 1)
+        pieces = batch["pieces"]
+        inside: Bool[Tensor, "B T P"] = pieces >= 0
+        E = F.embedding(pieces.clamp(min=0), table)
+        weights = inside.to(E.dtype)
+        return (E * weights[:, :, :, None]).sum(2) / weights.sum(2, keepdim=True).clamp(min=1)
+
+
+def _padded(rows: Sequence[list[np.ndarray]]) -> Int[Tensor, "B T P"]:
+    """The pieces of every word; -1: there is none."""
+    words = [word for row in rows for word in row]
+    counts, lengths = np.array([len(word) for word in words]), np.array([len(row) for row in rows])
+    pieces = np.full((len(words), max(1, counts.max(initial=1))), -1, np.int64)
+    pieces[np.arange(pieces.shape[1]) < counts[:, None]] = np.concatenate([*words, np.zeros(0, np.int64)])
+    found = np.full((len(rows), lengths.max(), pieces.shape[1]), -1, np.int64)
+    found[np.arange(lengths.max()) < lengths[:, None]] = pieces
+    return torch.from_numpy(found)
+
+
+def _spelled(rows: Sequence[list[np.ndarray]]) -> dict[str, Tensor]:
+    """The letters of every different word, which are read once, and which of those each word of a sentence is."""
+    known: dict[bytes, int] = {}
+    words: list[np.ndarray] = []
+    spelling = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    for number, row in enumerate(rows):
+        for place, word in enumerate(row):
+            written = word.tobytes()
+            if written not in known:
+                known[written] = len(words)
+                words.append(word[:LONGEST])
+            spelling[number, place] = known[written]
+    counts = np.array([max(1, len(word)) for word in words])
+    letters = np.zeros((len(words), counts.max()), np.int64)
+    for number, word in enumerate(words):
+        letters[number, : len(word)] = word
+    found = {"letters": letters, "letter_counts": counts, "spelling": spelling}
+    return {name: torch.from_numpy(array) for name, array in found.items()}
