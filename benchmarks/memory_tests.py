@@ -33,11 +33,13 @@ from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.text import languages
 from lexigraph.text.languages import END, Lengths
+from lexigraph.views import gates
 
-CELLS = ("rnn", "rnn-relu", "irnn", "unitary", "gru", "gru-before", "gru-simple", "lstm", "lstm-peephole")
-RATES = (0.003, 0.01, 0.03)
+CELLS = ("lstm", "gru", "rnn", "rnn-relu", "irnn", "lstm-peephole", "gru-before", "gru-simple", "unitary")
+RATES = (0.005, 0.02)
 SAMPLES = 20  # strings of each length, where there are many
 TEXT = {"data.unit": "line", "tokenizer.kind": "word", "model.layers": 1, "model.dropout": 0.0, "model.tied": False}
+TEXT |= {"model.scale": 0.3}  # uniform in ± 1 / √10, about: what torch gives ten units
 EVERY = {"train.tensorboard": False, "train.schedule": "linear", "train.final_lr": 0.0, "train.warmup": 50}
 
 
@@ -58,13 +60,18 @@ class Test:
         return self.train.partition(":")[0]
 
 
+FAR = [*range(1, 161), *range(170, 301, 10), *range(350, 1001, 50)]  # every length for a while, then some
 TESTS = {
-    "anbn": Test("anbn:100", "anbn:101-150", range(1, 1001), 10, 2000),
-    "anbncn": Test("anbncn:50", "anbncn:51-75", range(1, 501), 10, 3000),
-    "dyck1": Test("dyck1:50", "dyck1:51-75", range(10, 501, 10), 1, 3000, more={"data.sentences": 3000}),
-    "dyck2": Test("dyck2:50", "dyck2:51-75", range(1, 101), 10, 3000, more={"data.sentences": 3000}),
-    "copying": Test("copying:10", "copying:11-13", range(1, 41), 32, 3000, more={"data.sentences": 3000}),
-    "agreement": Test("agreement:20", "agreement:21-30", range(0, 71, 10), 32, 3000, more={"data.sentences": 20_000}),
+    "anbn": Test("anbn:100", "anbn:101-150", FAR, 10, 1500),
+    "anbncn": Test("anbncn:50", "anbncn:51-75", FAR, 10, 1500),
+    "dyck1": Test(
+        "dyck1:50", "dyck1:51-75", [*range(1, 10), *range(10, 301, 10)], 1, 1500, more={"data.sentences": 3000}
+    ),
+    "dyck2": Test(
+        "dyck2:50", "dyck2:51-75", [*range(1, 20), *range(20, 101, 10)], 10, 1500, more={"data.sentences": 3000}
+    ),
+    "copying": Test("copying:10", "copying:11-13", range(1, 41), 32, 1500, more={"data.sentences": 3000}),
+    "agreement": Test("agreement:20", "agreement:21-30", range(0, 71, 10), 32, 1500, more={"data.sentences": 20_000}),
     "adding": Test("adding:200-200", "adding:200-200", (50, 100, 200, 400), 100, 3000, 3200),
 }
 
@@ -106,6 +113,31 @@ def _agreements(model: TextModel, gap: int) -> Iterator[bool]:
         item = languages.distant_agreement(rng, gap, gap + 9 if gap else 0)
         both = model.score([f"{item.before} {verb}" for verb in (item.verb, item.wrong)], ended=False)
         yield both[0] > both[1]
+
+
+def gate_contrast(model: TextModel, count: int = 200) -> dict[str, dict[str, float]]:
+    """How far each gate is open at the noun, between, and at the verb, in the mean over units; and of the unit that is
+    most open at noun and verb against between, which half of the sentences chooses and the other half measures."""
+    rng, places = Random(1), []
+    for _ in range(count):
+        item = languages.distant_agreement(rng, 10, 20)
+        values = gates.along(model, f"{item.before} {item.verb}").values
+        noun, end = item.noun, len(item.before.split())
+        parts = {"noun": slice(noun, noun + 1), "between": slice(noun + 1, end), "verb": slice(end, end + 1)}
+        means = {
+            gate: {part: v[at].mean(0).cpu().numpy() for part, at in parts.items()} for gate, v in values.items()
+        }
+        places.append(means)
+    found = {}
+    for gate in places[0]:
+        chosen, held = (
+            {part: np.mean([place[gate][part] for place in half], 0) for part in ("noun", "between", "verb")}
+            for half in (places[::2], places[1::2])
+        )
+        best = int(((chosen["noun"] + chosen["verb"]) / 2 - chosen["between"]).argmax())
+        found[gate] = {part: float(value.mean()) for part, value in held.items()}
+        found[gate] |= {f"unit: {part}": float(value[best]) for part, value in held.items()}
+    return found
 
 
 def _error(model: TextModel, length: int) -> float:
@@ -158,6 +190,8 @@ def measured(test: Test, cell: str, seeds: int, rates: Sequence[float], changes:
         models = [tried[best][0]]
         models += [trained(test, cell, best, n, Path(folder) / f"seed{n}", changes)[0] for n in range(1, seeds)]
         curves = [shares(model, test) for model in models]
+        gated = test.language == "agreement" and gates.GATES.get(cell)
+        contrast = gate_contrast(models[0]) if gated else {}
         weights = sum(p.numel() for p in models[0].network.parameters())
     return {
         "rate": best,
@@ -165,6 +199,7 @@ def measured(test: Test, cell: str, seeds: int, rates: Sequence[float], changes:
         "weights": weights,
         "right_up_to": [right_up_to(curve) for curve in curves],
         "curves": curves,
+        "gates": contrast,
         "seconds": time.perf_counter() - begin,
     }
 
@@ -199,6 +234,8 @@ def show(name: str, cell: str, found: Mapping[str, Any]) -> None:
     if name in ("agreement", "adding"):
         means = {n: np.mean([curve[n] for curve in found["curves"]]) for n in found["curves"][0]}
         ends = "  ".join(f"{n}: {mean:.3f}" for n, mean in means.items())
+    for gate, values in found["gates"].items():
+        print("  ", gate, "  ".join(f"{part} {value:.2f}" for part, value in values.items()))
     print(
         f"{cell:14} {found['weights']:>7,} weights  lr {found['rate']:<6} {ends}  {found['seconds']:.0f} s",
         flush=True,

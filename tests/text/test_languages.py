@@ -11,7 +11,7 @@ import pytest
 
 from lexigraph import api
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, files, languages
+from lexigraph.text import builtin, files
 from lexigraph.text.languages import END, Lengths, distant_agreement, may_follow, named, strings, sums
 
 CLOSING = {")": "(", "]": "["}

@@ -56,13 +56,13 @@ def look(
 
     if gradients + gates + cliff != 1:
         raise UsageError("Say what to look at, one thing at a time: --gradients, --gates or --cliff.")
-    if run is None and not cliff:
-        raise UsageError("Name the run to look into: lexigraph look RUN --gradients.")
+    if (run is None) != cliff:
+        raise UsageError("--cliff is of no run: leave the run out." if cliff else "Name the run to look into.")
     if beside and not gradients:
         raise UsageError("--beside compares gradients: add --gradients.")
     if out is not None:
         free_file(out, "a picture", PICTURES, force)
-    if run is None or cliff:
+    if run is None:
         seen = _cliff(out)
     elif gradients:
         seen = _gradients([run, *(beside or [])], list(read_texts(texts, file)), steps, device, out)

@@ -1,7 +1,7 @@
 """Scheduled sampling: the truth is shown less and less, and the network reads what it would have written itself
 (Bengio et al. 2015). Always shown the truth, it is taught by teacher forcing.
 
-    ε_i    how probably a position of step i shows the true token; otherwise one drawn from p(· | before), as it stands
+    ε_i    how probably a position shows the true token in step i; otherwise one is drawn from p(· | before)
 
     linear             max(0, 1 - i / k)
     exponential        k^i                        k < 1
@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 

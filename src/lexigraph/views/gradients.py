@@ -28,6 +28,7 @@ from lexigraph.views.gates import gates_along
 
 SHUT, OPEN = 0.1, 0.9
 WINDOWS = 32  # at most
+LEAST = 1e-12  # of what is drawn
 
 
 @dataclass(frozen=True)
@@ -141,13 +142,17 @@ def draw(flows: Sequence[Flow], out: Path) -> None:
     back = np.arange(1, longest + 1)
     for factor in (1.01, 0.99):
         axes[0].plot(back, factor**back, color="0.7", linestyle="--", linewidth=1)
-        axes[0].annotate(f"{factor}^k", (back[-1], factor ** back[-1]), color="0.5", fontsize=8)
+        upright = "bottom" if factor > 1 else "top"
+        axes[0].annotate(
+            f"{factor}ᵏ", (back[-1], factor ** back[-1]), color="0.5", fontsize=8, ha="right", va=upright
+        )
     for number, each in enumerate(flows):
         for key, norms in each.norms.items():
             shown, colour = norms / max(norms[0], 1e-38), f"C{number}"
             label = f"{each.name}, {key}" if len(each.norms) > 1 else each.name
             style = "-" if key == "h" else ":"
-            axes[0].plot(back[: len(shown)], np.maximum(shown, 1e-12), style, color=colour, label=label)
+            seen = np.where(shown > LEAST, shown, np.nan)
+            axes[0].plot(back[: len(shown)], seen, style, color=colour, label=label)
         values = np.sort(np.concatenate(list(each.singular.values())))[::-1]
         axes[1].plot(np.linspace(0, 1, len(values)), values, color=f"C{number}", label=each.name)
     axes[0].set(xlabel="steps back k", ylabel="‖∂L/∂h‖ k steps before, over 1 step before", yscale="log")

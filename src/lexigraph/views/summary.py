@@ -31,6 +31,7 @@ COMMANDS = {  # ability → what one types after the run
     "fill": '"She <mask> ."',
     "tag": '"She sings ."',
     "classify": '"A sentence."',
+    "estimate": '"[[0.3, 1], [0.9, 0], [0.4, 1]]"',
     "encode": '"A sentence." --out vectors.npy',
     "decode": "vectors.npy",
     "pictures": '"A sentence." --out pictures',
