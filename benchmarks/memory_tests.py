@@ -60,6 +60,7 @@ class Test:
         return self.train.partition(":")[0]
 
 
+ALPHABETS = {"anbn": set("ab"), "anbncn": set("abc"), "dyck1": set("()"), "dyck2": set("()[]"), "copying": set("xy#")}
 FAR = [*range(1, 161), *range(170, 301, 10), *range(350, 1001, 50)]  # every length for a while, then some
 TESTS = {
     "anbn": Test("anbn:100", "anbn:101-150", FAR, 10, 1500),
@@ -85,8 +86,10 @@ def right(model: TextModel, language: str, string: str) -> bool:
     tokenizer = model.tokenizer
     ids = torch.tensor([[tokenizer.eos, *tokenizer.encode(string)]])
     possible = torch.zeros(ids.shape[1], len(tokenizer), dtype=torch.bool)
+    known = {symbol: tokenizer.encode(symbol)[0] for symbol in ALPHABETS[language]}
+    known[END] = tokenizer.eos
     for row, symbols in zip(possible, languages.may_follow(language, string.split()), strict=True):
-        row[[tokenizer.eos if symbol == END else tokenizer.encode(symbol)[0] for symbol in symbols]] = True
+        row[[known[symbol] for symbol in symbols]] = True
     logits = model.network(ids)[0]
     least, most = logits.masked_fill(~possible, torch.inf), logits.masked_fill(possible, -torch.inf)
     return bool((least.min(1).values > most.max(1).values).all())
@@ -109,15 +112,15 @@ def _agreements(model: TextModel, gap: int) -> Iterator[bool]:
     """Whether the right verb is the more probable one, in sentences with `gap` to `gap + 9` words between."""
     assert isinstance(model, LanguageModel)
     rng = Random(gap)
-    for _ in range(20 * SAMPLES):
-        item = languages.distant_agreement(rng, gap, gap + 9 if gap else 0)
-        both = model.score([f"{item.before} {verb}" for verb in (item.verb, item.wrong)], ended=False)
-        yield both[0] > both[1]
+    items = [languages.distant_agreement(rng, gap, gap + 9 if gap else 0) for _ in range(10 * SAMPLES)]
+    texts = [f"{item.before} {verb}" for item in items for verb in (item.verb, item.wrong)]
+    scores = model.score(texts, ended=False)
+    yield from (right > wrong for right, wrong in zip(scores[::2], scores[1::2], strict=True))
 
 
 def gate_contrast(model: TextModel, count: int = 200) -> dict[str, dict[str, float]]:
-    """How far each gate is open at the noun, between, and at the verb, in the mean over units; and of the unit that is
-    most open at noun and verb against between, which half of the sentences chooses and the other half measures."""
+    """How far each gate is open at the noun, between, and at the verb, in the mean over units; and the same of the
+    unit that is most open at noun and verb against between: half of the sentences choose it, the others measure."""
     rng, places = Random(1), []
     for _ in range(count):
         item = languages.distant_agreement(rng, 10, 20)

@@ -20,7 +20,7 @@ def test_the_loss_is_that_of_the_unit_step_by_step():
 
 
 def test_at_the_cliff_the_loss_falls_at_once():
-    """Pascanu et al.'s wall: a step of a hundredth in the bias changes the loss as much as all the plain beside it."""
+    """Pascanu et al.'s wall: there a hundredth more of the bias changes the loss far more than anywhere beside it."""
     biases = torch.linspace(-4.0, -2.0, 201, dtype=torch.float64)
     losses = cliff.loss(torch.full_like(biases, 6.0), biases)
     jumps = losses.diff().abs()
