@@ -193,6 +193,17 @@ SYSTEMS: dict[str, System] = {
             "cache": "it finds the whole tree at once and writes no text step by step",
         },
     ),
+    "regressor": System(
+        "lexigraph.models.regressor:RecurrentRegressor",
+        "lexigraph.abilities.estimating:Regressor",
+        "regression",
+        ("estimate",),
+        fields=("vectors", "number"),
+        exempt={
+            "causality": "a number is said for the whole sequence at once",
+            "cache": "it says a number and writes no text step by step",
+        },
+    ),
     "vit": System(
         "lexigraph.models.vit:VisionTransformer",
         "lexigraph.abilities.classifying:Classifier",

@@ -78,6 +78,8 @@ class ColumnEncoder:
             return [images.read(value) for value in values]
         if column.kind == "vectors":
             return [self._frames(column, value) for value in values]
+        if column.kind == "number":
+            return [number_of(value, example.line) for value, example in zip(values, block, strict=True)]
         return [np.asarray(value) for value in values]
 
     def _tokens(self, column: Column, block: Sequence[Example], texts: list[str]) -> list[Row]:
@@ -122,6 +124,18 @@ class ColumnEncoder:
                 raise LexigraphError(
                     f"Line {example.line}: there are {len(of)} {words} and {len(row)} {name}; each has one."
                 )
+
+
+def number_of(value: Value, line: int = 0) -> np.ndarray:
+    """One number, as a record says it."""
+    where = f"Line {line}: " if line else ""
+    try:
+        found = np.asarray(value, np.float32)
+    except (TypeError, ValueError):
+        raise LexigraphError(f"{where}{value!r:.60} is no number.") from None
+    if found.ndim or not np.isfinite(found):
+        raise LexigraphError(f"{where}{value!r:.60} is no number, or none that is finite.")
+    return found
 
 
 def running(value: Value) -> str:
