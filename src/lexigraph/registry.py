@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
+from lexigraph import upgrades
 from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -229,8 +230,6 @@ SYSTEMS: dict[str, System] = {
 }
 
 
-RENAMED = {"lstm-lm": 'write system = "rnn-lm", with cell = "lstm" (the recipe lstm-lm is as it was)'}
-
 WORD_VECTORS = "word-vectors"
 WORD_SYSTEMS: dict[str, WordSystem] = {
     WORD_VECTORS: WordSystem(
@@ -251,8 +250,12 @@ WORD_SYSTEMS: dict[str, WordSystem] = {
 
 def system(name: str) -> System:
     """The network of that name, or an error that names the nearest one."""
-    if name in RENAMED:
-        raise UsageError(f"The system {name} is a case of another one now: {RENAMED[name]}.")
+    if name in upgrades.SYSTEMS:
+        now, case = upgrades.SYSTEMS[name]
+        keys = ", ".join(f'{key} = "{value}"' for key, value in case.items())
+        raise UsageError(
+            f'The system {name} is a case of {now} now: write system = "{now}" and {keys} beside its keys.'
+        )
     if name not in SYSTEMS:
         raise UsageError(f"There is no system named {name!r}{nearest(name, [*SYSTEMS, *WORD_SYSTEMS])}")
     return SYSTEMS[name]

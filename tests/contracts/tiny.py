@@ -38,7 +38,10 @@ BERT: dict[str, Any] = {  # as a part
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than the recipes of their names
     "lstm-lm": ("lstm-lm", {}),
     "gru-lm": ("gru-lm", {}),
-    "irnn-lm": ("irnn-lm", {"objective.stabiliser": 0.1}),
+    "irnn-lm": (
+        "irnn-lm",
+        {"objective.stabiliser": 1.0, "model.layers": 1, "model.scale": 0.3, "model.tied": False},
+    ),
     "unitary-lm": ("unitary-lm", {"model.learned_start": True}),
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
