@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import torch
@@ -13,11 +12,11 @@ import torch
 from lexigraph.abilities.asking import many, words_of_texts
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.nn.tagging import TAGS, TaggerNetwork
+from lexigraph.text import frames
 from lexigraph.text.spans import BIO, converted
 
 
-@dataclass(frozen=True)
-class TaggedWord:
+class TaggedWord(NamedTuple):
     """A word, its tag, and how probable that is."""
 
     word: str
@@ -46,13 +45,12 @@ class Tagger(TextModel):
         rows, one = words_of_texts(texts, "tag")
         found = [
             [TaggedWord(word, *each) for word, each in zip(row, tags, strict=True)]
-            for row, tags in zip(rows, _tags(self, [{"tokens": row} for row in rows]), strict=True)
+            for row, tags in zip(rows, _tags(self, "tokens", rows), strict=True)
         ]
         return found[0] if one else found
 
 
-@dataclass(frozen=True)
-class TaggedFrame:
+class TaggedFrame(NamedTuple):
     """A frame by its number, counted from 0, its tag, and how probable that is."""
 
     frame: int
@@ -79,20 +77,22 @@ class FrameTagger(TextModel):
         ['silence', 'silence']
         """
         given, one = many(sequences, (str, Path, np.ndarray), named="sequence", alone=(str, Path))
-        found = [
-            [TaggedFrame(number, *each) for number, each in enumerate(tags)]
-            for tags in _tags(self, [{"frames": each} for each in given])
-        ]
+        arrays = [frames.read(each) for each in given]
+        found = [[TaggedFrame(n, *each) for n, each in enumerate(tags)] for tags in _tags(self, "frames", arrays)]
         return found[0] if one else found
 
 
-def _tags(model: Tagger | FrameTagger, records: Sequence[dict[str, Any]]) -> Iterator[list[tuple[str, float]]]:
-    """The tags of every record's words or frames, and how probable each is."""
-    names = model.vocabularies.labels(TAGS).names
-    for batch in model._batches(records):
+def _tags(model: Tagger | FrameTagger, field: str, rows: Sequence[Any]) -> list[list[tuple[str, float]]]:
+    """The tags of the words or frames of every row, and how probable each is; rows of like length together."""
+    names, scheme = model.vocabularies.labels(TAGS).names, model.network.scheme and BIO
+    found: list[list[tuple[str, float]]] = [[] for _ in rows]
+    order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+    places = iter(order)
+    for batch in model._batches([{field: rows[number]} for number in order]):
         with torch.inference_mode():
-            answers = model.network.predict(batch)
-        for answer in answers:
-            values = answer.probabilities.gather(1, answer.tags[:, None])[:, 0].tolist()
-            labels = converted([names[i] for i in answer.tags.tolist()], model.network.scheme and BIO)
-            yield list(zip(labels, values, strict=True))
+            tags, probabilities = model.network.decoded(model.network.logits(batch).float(), batch["lengths"])
+            values = probabilities.gather(2, tags[:, :, None])[:, :, 0]
+        for row, sure, length in zip(tags.tolist(), values.tolist(), batch["lengths"].tolist(), strict=True):
+            labels = [names[tag] for tag in row[:length]]
+            found[next(places)] = list(zip(converted(labels, scheme), sure[:length], strict=True))
+    return found

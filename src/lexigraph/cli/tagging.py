@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from typing import Annotated
 
 import typer
@@ -32,5 +31,5 @@ def tag(
     model = load_model(run, device)
     with Printer(as_json) as show:
         for text, row in answers(model.tag, read_texts(texts, file, blank=False)):
-            conll_lines = "".join("{}\t{}\n".format(*astuple(word)) for word in row)
-            show(conll_lines if conll else " ".join(map(str, row)), {"text": text, "words": [vars(w) for w in row]})
+            shown = "".join("{}\t{}\n".format(*word) for word in row) if conll else " ".join(map(str, row))
+            show(shown, {"text": text, "words": [word._asdict() for word in row]})

@@ -325,6 +325,8 @@ def _records(
                 values[field] = frames.read(values[field], Path(file).parent, f"{file}, record {record.line}: ")
             else:
                 values[field] = images.read(values[field], Path(file).parent)
+        if first in arrays and isinstance(key, list):
+            key = values[first]
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
             text = str(values.get(field, ""))

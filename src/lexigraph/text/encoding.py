@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -93,9 +94,10 @@ class ColumnEncoder:
     def _by_word(self, column: Column, values: Sequence[Value]) -> list[Row]:
         words = [words_of(value) for value in values]
         tokenizer = self.vocabularies.tokenizer(column.vocabulary)
-        space = " " * tokenizer.marks_spaces  # as in running text, where the space before a word is part of it
-        cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
-        return [[next(cut) for _ in row] for row in words]
+        if tokenizer.marks_spaces:  # as in running text, where the space before a word is part of it
+            words = [[*row[:1], *(f" {word}" for word in row[1:])] for row in words]
+        cut = iter(tokenizer.encode_words([word for row in words for word in row]))
+        return [list(islice(cut, len(row))) for row in words]
 
     def _frames(self, column: Column, value: Value) -> np.ndarray:
         array, width = frames.read(value), len(self.vocabularies.numbers(column.vocabulary))
