@@ -163,3 +163,25 @@ def test_another_system_reads_for_it(tiny_runs, tmp_path):
     assert len(model.rows([long])[0][0]) > 2 * model.network.reader.traits.context > 0
     alone, beside = model.classify(long), model.classify(["He sang .", long])[1]
     assert alone.probabilities == pytest.approx(beside.probabilities, abs=1e-5)
+
+
+def test_a_word_that_training_has_not_seen_has_its_own_vector(tmp_path):
+    """superb stands beside good, awful beside bad; what has no vector is like nothing."""
+    near = {"good": "1 0 0", "superb": "0.9 0.1 0", "bad": "0 1 0", "awful": "0.1 0.9 0", "film": "0 0 1"}
+    rows = "".join(f"{word} {numbers}\n" for word, numbers in near.items())
+    (tmp_path / "my.vec").write_text(f"{len(near)} 3\n{rows}")
+    (tmp_path / "a.tsv").write_text("good film\tpraise\nbad film\tblame\n" * 16)
+    changes = FIXED | SMALL | {"model.encoder": "bag", "model.pooling": "mean", "model.tuned": False}
+    model = api.train(
+        "classifier",
+        tmp_path / "a.tsv",
+        tmp_path / "run",
+        start=tmp_path / "my.vec",
+        quiet=True,
+        set=changes | {"train.steps": 100, "train.lr": 0.1},
+    )
+    found = model.classify(["superb film", "awful film", "odd film"])
+    assert [each.label for each in found[:2]] == ["praise", "blame"]
+    assert all(each.probability > 0.8 for each in found[:2])
+    assert found[2].probability == pytest.approx(0.5, abs=0.2)
+    assert not model.network.embedding.weight.requires_grad

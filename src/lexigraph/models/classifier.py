@@ -107,7 +107,7 @@ class Convolutions(nn.Module):
     def forward(self, x: Float[Tensor, "B T e"], inside: Bool[Tensor, "B T"]) -> Float[Tensor, "B T d"]:
         x = (x * inside.unsqueeze(2)).transpose(1, 2)
         h = [filters(F.pad(x, reach)) for filters, reach in zip(self.filters, self.reach, strict=True)]
-        return torch.cat(h, 1).relu().transpose(1, 2)
+        return torch.cat(h, 1).transpose(1, 2).contiguous().relu()  # as pooling reads it
 
 
 class Attention(nn.Module):
