@@ -97,6 +97,10 @@ NAMES_A_CLASS = {
     "causality": "a class is named for the whole example at once",
     "cache": "it names a class and writes no text step by step",
 }
+TAGS_ALL = {
+    "causality": "every word or frame sees the whole sequence, before and after it",
+    "cache": "it tags all words at once and writes no text step by step",
+}
 READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
 
@@ -114,7 +118,7 @@ def _translator(network: str, fields: tuple[str, ...] = ("text",)) -> System:
 
 SYSTEMS: dict[str, System] = {
     "gpt": _language_model("lexigraph.models.gpt:GPT"),
-    "lstm-lm": _language_model("lexigraph.models.lstm_lm:LSTMLanguageModel"),
+    "rnn-lm": _language_model("lexigraph.models.rnn_lm:RecurrentLanguageModel"),
     "nplm": _language_model("lexigraph.models.nplm:NPLM"),
     "xlnet": System(
         "lexigraph.models.xlnet:XLNet",
@@ -149,10 +153,15 @@ SYSTEMS: dict[str, System] = {
         "tagging",
         ("tag",),
         fields=("tokens", "tags"),
-        exempt={
-            "causality": "every word sees the whole sentence, before and after it",
-            "cache": "it tags all words at once and writes no text step by step",
-        },
+        exempt=TAGS_ALL,
+    ),
+    "frames": System(
+        "lexigraph.models.frames:FrameTagger",
+        "lexigraph.abilities.tagging:FrameTagger",
+        "tagging",
+        ("tag",),
+        fields=("frames", "tags"),
+        exempt=TAGS_ALL,
     ),
     "recursive": System(
         "lexigraph.models.recursive:Recursive",
@@ -184,6 +193,17 @@ SYSTEMS: dict[str, System] = {
             "cache": "it finds the whole tree at once and writes no text step by step",
         },
     ),
+    "regressor": System(
+        "lexigraph.models.regressor:RecurrentRegressor",
+        "lexigraph.abilities.estimating:Regressor",
+        "regression",
+        ("estimate",),
+        fields=("vectors", "number"),
+        exempt={
+            "causality": "a number is said for the whole sequence at once",
+            "cache": "it says a number and writes no text step by step",
+        },
+    ),
     "vit": System(
         "lexigraph.models.vit:VisionTransformer",
         "lexigraph.abilities.classifying:Classifier",
@@ -209,6 +229,8 @@ SYSTEMS: dict[str, System] = {
 }
 
 
+RENAMED = {"lstm-lm": 'write system = "rnn-lm", with cell = "lstm" (the recipe lstm-lm is as it was)'}
+
 WORD_VECTORS = "word-vectors"
 WORD_SYSTEMS: dict[str, WordSystem] = {
     WORD_VECTORS: WordSystem(
@@ -229,6 +251,8 @@ WORD_SYSTEMS: dict[str, WordSystem] = {
 
 def system(name: str) -> System:
     """The network of that name, or an error that names the nearest one."""
+    if name in RENAMED:
+        raise UsageError(f"The system {name} is a case of another one now: {RENAMED[name]}.")
     if name not in SYSTEMS:
         raise UsageError(f"There is no system named {name!r}{nearest(name, [*SYSTEMS, *WORD_SYSTEMS])}")
     return SYSTEMS[name]

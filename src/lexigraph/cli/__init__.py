@@ -21,8 +21,10 @@ import typer
 from lexigraph.cli import (
     classifying,
     encoding,
+    estimating,
     explaining,
     language,
+    looking,
     parsing,
     replaying,
     runs,
@@ -53,7 +55,13 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "tokenize": text.tokenize,
         "convert": text.convert,
     },
-    "Runs": {"demo": runs.demo, "info": runs.info, "eval": runs.evaluate, "replay": replaying.replay},
+    "Runs": {
+        "demo": runs.demo,
+        "info": runs.info,
+        "eval": runs.evaluate,
+        "replay": replaying.replay,
+        "look": looking.look,
+    },
     "Abilities": {
         "generate": language.generate,
         "complete": language.complete,
@@ -64,6 +72,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "classify": classifying.classify,
         "tag": tagging.tag,
         "parse": parsing.parse,
+        "estimate": estimating.estimate,
         "diagnose": language.diagnose,
         "compare-text": language.compare_text,
     },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
@@ -17,11 +17,12 @@ Drawing = Annotated[
 ]
 
 
-def drawable(lines: Iterator[str], svg: Path, force: bool) -> Iterator[str]:
+def drawable(lines: Iterable[str], svg: Path, force: bool) -> Iterator[str]:
     """The texts, if there is room for their drawings."""
     from lexigraph.outputs import free_file, free_folder
 
-    first = list(islice(lines, 2))
+    rest = iter(lines)
+    first = list(islice(rest, 2))
     if svg.suffix != ".svg":
         free_folder(svg, "drawings", force, alike=lambda folder: all(f.suffix == ".svg" for f in folder.iterdir()))
     elif len(first) > 1:
@@ -30,7 +31,7 @@ def drawable(lines: Iterator[str], svg: Path, force: bool) -> Iterator[str]:
         )
     else:
         free_file(svg, "a drawing", force=force)
-    return chain(first, lines)
+    return chain(first, rest)
 
 
 def draw(drawing: str, svg: Path, number: int, force: bool) -> None:

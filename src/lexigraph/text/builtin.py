@@ -34,7 +34,7 @@ def sentences(count: int, name: str = GRAMMAR) -> Iterator[str]:
 def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[Record]:
     """So many records with these fields, of a built-in corpus or of a language."""
     if lengths := languages.named(name):
-        if set(fields) != set(languages.SUM):
+        if lengths.language != "adding" or set(fields) != set(languages.SUM):
             raise UsageError(
                 f"{name} has no records of {' and '.join(fields)}; it has {languages.fields_of(lengths)}."
             )
@@ -159,6 +159,22 @@ def _sums() -> Iterator[Fields]:
     return (dict(zip(languages.SUM, values, strict=True)) for values in made)
 
 
+def _signals() -> Iterator[Fields]:
+    """A noisy signal that rises, falls or stays, in segments with these names: one frame alone does not tell which.
+
+    A frame has two numbers: the signal, and the same ten times as large and noisier.
+    """
+    random = np.random.default_rng(0)
+    slopes = {"falling": -1.0, "level": 0.0, "rising": 1.0}
+    while True:
+        tags: list[str] = []
+        while len(tags) < 20:
+            tags += [str(random.choice(list(slopes)))] * int(random.integers(4, 12))
+        signal = np.cumsum([slopes[tag] for tag in tags]) + random.normal(0, 3)
+        noise = random.normal(size=(2, len(tags))) * [[0.3], [10.0]]
+        yield {"frames": (np.stack([signal, 10 * signal]) + noise).T.astype(np.float32), "tags": tags}
+
+
 Makers = dict[tuple[str, ...], Callable[[], Iterator[Fields]]]  # by the fields of what they make
 MAKERS: Makers = {
     ("source", "target"): _questions,
@@ -169,6 +185,7 @@ MAKERS: Makers = {
     ("tokens", "tree"): _judged_trees,
     ("image", "label"): _scenes,
     languages.SUM: _sums,
+    ("frames", "tags"): _signals,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }
 CORPORA: dict[str, Makers] = {GRAMMAR: MAKERS, SENTIMENT: {("text", "label"): _judgements}}

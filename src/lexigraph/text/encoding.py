@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text import images
+from lexigraph.text import frames, images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
 from lexigraph.text.spans import SchemeCheck, converted
@@ -76,6 +76,10 @@ class ColumnEncoder:
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
             return [images.read(value) for value in values]
+        if column.kind == "vectors":
+            return [self._frames(column, value) for value in values]
+        if column.kind == "number":
+            return [number_of(value, example.line) for value, example in zip(values, block, strict=True)]
         return [np.asarray(value) for value in values]
 
     def _tokens(self, column: Column, block: Sequence[Example], texts: list[str]) -> list[Row]:
@@ -92,6 +96,12 @@ class ColumnEncoder:
         space = " " * tokenizer.marks_spaces  # as in running text, where the space before a word is part of it
         cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
         return [[next(cut) for _ in row] for row in words]
+
+    def _frames(self, column: Column, value: Value) -> np.ndarray:
+        array, width = frames.read(value), len(self.vocabularies.numbers(column.vocabulary))
+        if array.shape[1] != width:
+            raise LexigraphError(f"A frame has {array.shape[1]} numbers, and those of this model have {width}.")
+        return array
 
     def _labels(self, name: str, labels: Labels, value: Value, example: Example) -> np.ndarray:
         column = self.columns[name]
@@ -114,6 +124,18 @@ class ColumnEncoder:
                 raise LexigraphError(
                     f"Line {example.line}: there are {len(of)} {words} and {len(row)} {name}; each has one."
                 )
+
+
+def number_of(value: Value, line: int = 0) -> np.ndarray:
+    """One number, as a record says it."""
+    where = f"Line {line}: " if line else ""
+    try:
+        found = np.asarray(value, np.float32)
+    except (TypeError, ValueError):
+        raise LexigraphError(f"{where}{value!r:.60} is no number.") from None
+    if found.ndim or not np.isfinite(found):
+        raise LexigraphError(f"{where}{value!r:.60} is no number, or none that is finite.")
+    return found
 
 
 def running(value: Value) -> str:

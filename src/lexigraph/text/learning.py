@@ -12,7 +12,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.text import clean
 from lexigraph.text.columns import Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import labels_of, running
+from lexigraph.text.encoding import labels_of, number_of, running
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -36,7 +36,7 @@ def learn_vocabularies(
     for name in [name for name in needed if name not in found]:
         own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.learned}
         values = (
-            (column, example.values[field])
+            (column, example, example.values[field])
             for example in examples(data, columns, cleaner)
             if example.split == "train"
             for field, column in own.items()
@@ -46,17 +46,19 @@ def learn_vocabularies(
             kind = next(iter(own.values())).cut
             settings = recipes.Tokenizer(kind, size=ALL, min_count=2) if kind else recipe.tokenizer
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
-            found[name] = _tokenizer(settings, special, (running(value) for _, value in values))
+            found[name] = _tokenizer(settings, special, (running(value) for _, _, value in values))
         elif kinds <= {"tags", "class", "spans"}:
             labels = found[name] = Labels.learn(
-                label for column, value in values for label in labels_of(column, value)
+                label for column, _, value in values for label in labels_of(column, value)
             )
             if kinds == {"class"} and len(labels) == 1:
                 raise LexigraphError(
                     f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."
                 )
-        elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn(np.asarray(value) for _, value in values)
+        elif kinds == {"number"}:
+            found[name] = Numbers.learn(number_of(value, example.line) for _, example, value in values)
+        elif kinds <= {"vectors", "image"}:
+            found[name] = Numbers.learn((np.asarray(value) for _, _, value in values), sequences=kinds == {"vectors"})
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."

@@ -1,0 +1,179 @@
+"""How the gradient of a recurrent language model flows back through time, and what its weights say about that.
+
+    ∂L_T/∂h_t = ∂L_T/∂h_T · Π_{k=t+1..T} ∂h_k/∂h_{k-1}        L_T: the loss of one token, T - t steps later
+
+Each factor is a matrix. If its largest singular value stays below 1 the product vanishes, if it stays above 1 it may
+explode: 1.01^1000 ≈ 20,959 and 0.99^1000 ≈ 0.00004 (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013).
+A gate is saturated where it is below 0.1 or above 0.9: shut or open, it hardly learns (Karpathy et al. 2015).
+
+Shapes: R windows, T steps, L layers, d width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from lexigraph.abilities.textmodel import TextModel
+from lexigraph.errors import UsageError
+from lexigraph.nn.network import Decoder
+from lexigraph.views.gates import gates_along
+
+SHUT, OPEN = 0.1, 0.9
+WINDOWS = 32  # at most
+LEAST = 1e-12  # of what is drawn
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What is found about one model."""
+
+    name: str
+    norms: Mapping[str, Float[np.ndarray, " steps"]]  # of ∂L_T/∂h_t (and c), the mean over windows, by T - t from 1
+    singular: Mapping[str, Float[np.ndarray, " d"]]  # values of each recurrent matrix, the largest first
+    saturated: Mapping[str, tuple[float, float]]  # of each gate: the shares that are shut and open
+    weights_norm: float  # of the gradient that a training step would clip
+    clip: float  # the norm that the recipe clips it to; 0: it does not
+
+    @property
+    def kept(self) -> float:
+        """What clipping leaves of the gradient of the weights: min(1, clip / norm)."""
+        return min(1.0, self.clip / self.weights_norm) if self.clip and self.weights_norm else 1.0
+
+
+def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "") -> Flow:
+    """The gradient's way back through windows of so many tokens, or as many as the texts have."""
+    network, ids = model.network, windows(model, texts, steps)
+    if not isinstance(network, Decoder):
+        raise UsageError(f"A {model.recipe.system} model does not go along a text: gradients are of recurrent ones.")
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradient outside training
+        states, loss = unrolled(network, ids)
+        if "h" not in states[0]:
+            raise UsageError(
+                f"A {model.recipe.system} model has no recurrent state: there is nothing to follow back."
+            )
+        for state in states:
+            for value in state.values():
+                value.retain_grad()
+        loss.sum().backward()
+        norms: dict[str, np.ndarray] = {
+            key: np.array([_norm(state[key]) for state in reversed(states)]) for key in ("h", "c") if key in states[0]
+        }
+        total = torch.stack([p.grad.norm() for p in parameters if p.grad is not None]).norm().item() / len(ids)
+    network.zero_grad(set_to_none=True)
+    return Flow(
+        name or model.recipe.system,
+        norms,
+        singular_values(network),
+        {gate: saturation(values) for gate, values in gates_along(network, ids).items()},
+        total,
+        model.recipe.train.clip,
+    )
+
+
+def windows(model: TextModel, texts: Sequence[str], steps: int) -> Int[Tensor, "R T"]:
+    """The texts as one stream, cut into windows of `steps` inputs and the token after them."""
+    eos = model.tokenizer.eos
+    stream = np.concatenate([[eos], *([*row, eos] for row in model.rows(texts)[0])]).astype(np.int64)
+    width = min(steps + 1, len(stream))
+    if width < 3:
+        raise UsageError("The texts hold no two tokens: give longer ones.")
+    count = min(WINDOWS, len(stream) // width)
+    return torch.from_numpy(stream[: count * width].reshape(count, width)).to(model.device)
+
+
+def unrolled(network: Decoder, ids: Int[Tensor, "R T"]) -> tuple[list[dict[str, Tensor]], Float[Tensor, " R"]]:
+    """The state after each token, as part of one graph, and the loss of each row's last token."""
+    ones = torch.ones(len(ids), dtype=torch.long, device=ids.device)
+    step, states = network.start({"ids": ids[:, :1], "lengths": ones}), []
+    for column in ids[:, 1:-1].unbind(1):
+        states.append(step.state.rows)
+        step = network.step(step.state, column)
+    return states, F.cross_entropy(step.logits, ids[:, -1], reduction="none")
+
+
+def _norm(state: Tensor) -> float:
+    """The mean over rows of the gradient's norm."""
+    return 0.0 if state.grad is None else state.grad.flatten(1).norm(dim=1).mean().item()
+
+
+def singular_values(network: torch.nn.Module) -> dict[str, np.ndarray]:
+    """Of each matrix that a state is multiplied with from one step to the next."""
+    found: dict[str, np.ndarray] = {}
+    for name, module in network.named_modules():
+        if callable(own := getattr(module, "recurrent_matrix", None)):
+            matrices = {f"{name}.recurrent_matrix": own()}
+        else:
+            named = module.named_parameters(recurse=False)
+            matrices = {f"{name}.{key}": weight for key, weight in named if "weight_hh" in key}
+        for key, matrix in matrices.items():
+            for number, block in enumerate(blocks := matrix.detach().float().split(matrix.shape[1])):
+                label = f"{key}[{number}]" if len(blocks) > 1 else key
+                found[label] = torch.linalg.svdvals(block).cpu().numpy()
+    return found
+
+
+def saturation(values: Tensor) -> tuple[float, float]:
+    """Which shares of a gate's values are shut and open."""
+    return (values < SHUT).float().mean().item(), (values > OPEN).float().mean().item()
+
+
+# ---- the picture ------------------------------------------------------------------------------------------------
+
+
+def draw(flows: Sequence[Flow], out: Path) -> None:
+    """Norms against steps back, singular values, and saturated gates, as a picture whose suffix tells its format."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    gated = any(each.saturated for each in flows)
+    figure, axes = pyplot.subplots(1, 2 + gated, figsize=(5 * (2 + gated), 4), layout="constrained")
+    longest = max(len(each.norms["h"]) for each in flows)
+    back = np.arange(1, longest + 1)
+    for factor in (1.01, 0.99):
+        axes[0].plot(back, factor**back, color="0.7", linestyle="--", linewidth=1)
+        upright = "bottom" if factor > 1 else "top"
+        axes[0].annotate(
+            f"{factor}ᵏ", (back[-1], factor ** back[-1]), color="0.5", fontsize=8, ha="right", va=upright
+        )
+    for number, each in enumerate(flows):
+        for key, norms in each.norms.items():
+            shown, colour = norms / max(norms[0], 1e-38), f"C{number}"
+            label = f"{each.name}, {key}" if len(each.norms) > 1 else each.name
+            style = "-" if key == "h" else ":"
+            seen = np.where(shown > LEAST, shown, np.nan)
+            axes[0].plot(back[: len(shown)], seen, style, color=colour, label=label)
+        values = np.sort(np.concatenate(list(each.singular.values())))[::-1]
+        axes[1].plot(np.linspace(0, 1, len(values)), values, color=f"C{number}", label=each.name)
+    axes[0].set(xlabel="steps back k", ylabel="‖∂L/∂h‖ k steps before, over 1 step before", yscale="log")
+    axes[0].set_title("the gradient on its way back")
+    axes[1].axhline(1, color="0.7", linestyle="--", linewidth=1)
+    axes[1].set(xlabel="share of the values, the largest first", title="singular values of recurrent matrices")
+    axes[0].legend(fontsize=8)
+    axes[1].legend(fontsize=8)
+    if gated:
+        _draw_gates(axes[2], flows)
+    figure.savefig(out, dpi=90)
+    pyplot.close(figure)
+
+
+def _draw_gates(axis, flows: Sequence[Flow]) -> None:  # type: ignore[no-untyped-def]
+    """A bar for each gate of each model: how often it is shut, and how often it is open."""
+    bars = [(f"{each.name}: {gate}", *shares) for each in flows for gate, shares in each.saturated.items()]
+    places = np.arange(len(bars))[::-1]
+    shut, opened = (np.array([bar[n] for bar in bars]) for n in (1, 2))
+    axis.barh(places, shut, color="0.35", label=f"shut (< {SHUT})")
+    axis.barh(places, 1 - shut - opened, left=shut, color="0.88", label="between")
+    axis.barh(places, opened, left=1 - opened, color="tab:orange", label=f"open (> {OPEN})")
+    axis.set(yticks=places, yticklabels=[bar[0] for bar in bars], xlim=(0, 1), title="saturation of the gates")
+    axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=3)
