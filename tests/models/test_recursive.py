@@ -62,7 +62,7 @@ def literally(made: Recursive, tree: Tree) -> dict[int, torch.Tensor]:
             if made.config.form == "tensor":
                 both = torch.cat([left, right])
                 V = cell.tensor.reshape(2 * d, d, 2 * d)
-                total = total + torch.stack([both @ V[:, k] @ both for k in range(d)])
+                total = total + torch.stack([both @ V[:, k] @ both for k in range(d)]) / (2 * d)
             states[index] = torch.tanh(total)
         else:
             states[index] = lstm(made, kids)

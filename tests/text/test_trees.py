@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError
 from lexigraph.text import constructions, grammar, phrases, readers, sentiment
+from lexigraph.text.check import check
 from lexigraph.text.trees import NoTree, Span, Tree, binarised, parents, parse, unbinarised, without
 
 WORDS = st.sampled_from(["it", "(", ")", "A/B", "8\u00a01/2", "."])
@@ -99,6 +100,18 @@ def test_trees_over_several_lines_and_files_of_them(tmp_path):
     (tmp_path / "b.mrg").write_text("(S (NP it))\n(S (NP it\n")
     with pytest.raises(LexigraphError, match=r"b\.mrg, line 2, column 1: .* lacks 2 closing brackets"):
         list(readers.read(tmp_path / "b.mrg", needed=("tokens", "tree")))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "recipe"),
+    [("(3 (2 It) (4 works))", "trees", "tree-lstm"), ("(S (NP (PRP It)) (VP (VB go)))", "phrases", "constituency")],
+)
+def test_check_tells_what_a_file_of_trees_trains(tmp_path, text, kind, recipe):
+    (tmp_path / "a.trees").write_text(f"{text}\n" * 30)
+    report = check(tmp_path / "a.trees")
+    assert report.files["train"].kind == kind
+    assert recipe in report.recipes
+    assert any(f"lexigraph train {recipe} " in command for command in report.commands)
 
 
 def test_the_built_in_grammar_yields_a_tree_of_every_construction():

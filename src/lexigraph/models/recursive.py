@@ -4,7 +4,7 @@
 
             leaf                                  above
     plain   h = act(P x + c)                      h = act(U h_l + W h_r + b)
-    tensor  h = act(P x + c)                      h = act([h_l; h_r]ᵀ V [h_l; h_r] + U h_l + W h_r + b)
+    tensor  h = act(P x + c)                      h = act([h_l; h_r]ᵀ V [h_l; h_r] / 2d + U h_l + W h_r + b)
     lstm    i, o, g = P x + c                     i, o, g, f_l, f_r = U h_l + W h_r + b
             c = σ(i) ⊙ tanh(g)                    c = σ(i) ⊙ tanh(g) + σ(f_l) ⊙ c_l + σ(f_r) ⊙ c_r
             h = σ(o) ⊙ tanh(c)                    h = σ(o) ⊙ tanh(c)
@@ -67,7 +67,7 @@ class Layer(nn.Module):
         with torch.no_grad():  # a node begins near the mean of its children, so that gradients reach deep words
             self.pair.weight.mul_(0.5).add_(torch.cat([torch.eye(d), torch.eye(d)], 1) / 2)
             if self.tensor is not None:
-                self.tensor.uniform_(-0.25 / d, 0.25 / d)
+                self.tensor.uniform_(-0.5, 0.5)
 
     def leaf(self, x: Float[Tensor, "n e"]) -> Float[Tensor, "n d"]:
         return self.act(self.word(x))
@@ -76,7 +76,8 @@ class Layer(nn.Module):
         both = h.flatten(1)
         total = self.pair(both)
         if self.tensor is not None:
-            total = total + ((both @ self.tensor).unflatten(1, (h.shape[2], -1)) @ both.unsqueeze(2)).squeeze(2)
+            products = (both @ self.tensor).unflatten(1, (h.shape[2], -1)) @ both.unsqueeze(2)
+            total = total + products.squeeze(2) / len(self.tensor)  # 4 d² of them are summed: smaller steps for each
         return self.act(total)
 
 
