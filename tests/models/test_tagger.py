@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -111,3 +114,19 @@ def test_the_command_line_prints_words_with_their_tags(trained):
     assert shown == "the/D dog/N sleeps/V\n"
     shown = CliRunner().invoke(app, ["tag", str(trained.path), "--conll", "the dog"]).output
     assert shown == "the\tD\ndog\tN\n\n"
+
+
+def test_a_writer_that_waits_for_the_tags_of_a_line_before_the_next_one_gets_them(trained, monkeypatch):
+    """Through pipes, as a program that asks and listens; blank lines are no texts."""
+    (reads, asks), (listens, writes) = os.pipe(), os.pipe()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(reads))
+    monkeypatch.setattr(sys, "stdout", os.fdopen(writes, "w"))
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(app, ["tag", str(trained.path)], standalone_mode=False)
+        for line, answer in (("the cat runs\n", "the/D cat/N runs/V\n"), ("\na dog\nthe", "a/D dog/N\n")):
+            os.write(asks, line.encode())
+            assert os.read(listens, 1000).decode() == answer
+        os.close(asks)
+        asked.result()
+    sys.stdout.flush()
+    assert os.read(listens, 1000).decode() == "the/D\n"  # the end of input ends a line

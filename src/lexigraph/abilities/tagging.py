@@ -1,14 +1,16 @@
-"""What taggers can do: name the tag of every word."""
+"""What taggers can do: name the tag of every word, or of every frame of a sequence of vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from pathlib import Path
+from typing import Any, overload
 
+import numpy as np
 import torch
 
-from lexigraph.abilities.asking import words_of_texts
+from lexigraph.abilities.asking import many, words_of_texts
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.nn.tagging import TAGS, TaggerNetwork
 from lexigraph.text.spans import BIO, converted
@@ -42,12 +44,55 @@ class Tagger(TextModel):
         ['She/PRON', 'sings/VERB', './PUNCT']
         """
         rows, one = words_of_texts(texts, "tag")
-        names, words, found = self.vocabularies.labels(TAGS).names, iter(rows), []
-        for batch in self._batches([{"tokens": row} for row in rows]):
-            with torch.inference_mode():
-                answers = self.network.predict(batch)
-            for answer in answers:
-                values = answer.probabilities.gather(1, answer.tags[:, None])[:, 0]
-                labels = converted([names[i] for i in answer.tags.tolist()], self.network.scheme and BIO)
-                found.append([TaggedWord(*each) for each in zip(next(words), labels, values.tolist(), strict=True)])
+        found = [
+            [TaggedWord(word, *each) for word, each in zip(row, tags, strict=True)]
+            for row, tags in zip(rows, _tags(self, [{"tokens": row} for row in rows]), strict=True)
+        ]
         return found[0] if one else found
+
+
+@dataclass(frozen=True)
+class TaggedFrame:
+    """A frame by its number, counted from 0, its tag, and how probable that is."""
+
+    frame: int
+    tag: str
+    probability: float
+
+    def __str__(self) -> str:
+        return self.tag
+
+
+class FrameTagger(TextModel):
+    """One tag for each frame of a sequence."""
+
+    network: TaggerNetwork
+
+    @overload
+    def tag(self, sequences: str | Path) -> list[TaggedFrame]: ...  # type: ignore[overload-overlap]
+    @overload
+    def tag(self, sequences: Sequence[str | Path | np.ndarray]) -> list[list[TaggedFrame]]: ...
+    def tag(self, sequences: object) -> list[TaggedFrame] | list[list[TaggedFrame]]:
+        """The tag of every frame of each sequence: arrays (frames, numbers), or .npy files.
+
+        >>> [str(frame) for frame in model.tag([np.zeros((2, 13))])[0]]      # doctest: +SKIP
+        ['silence', 'silence']
+        """
+        given, one = many(sequences, (str, Path, np.ndarray), named="sequence", alone=(str, Path))
+        found = [
+            [TaggedFrame(number, *each) for number, each in enumerate(tags)]
+            for tags in _tags(self, [{"frames": each} for each in given])
+        ]
+        return found[0] if one else found
+
+
+def _tags(model: Tagger | FrameTagger, records: Sequence[dict[str, Any]]) -> Iterator[list[tuple[str, float]]]:
+    """The tags of every record's words or frames, and how probable each is."""
+    names = model.vocabularies.labels(TAGS).names
+    for batch in model._batches(records):
+        with torch.inference_mode():
+            answers = model.network.predict(batch)
+        for answer in answers:
+            values = answer.probabilities.gather(1, answer.tags[:, None])[:, 0].tolist()
+            labels = converted([names[i] for i in answer.tags.tolist()], model.network.scheme and BIO)
+            yield list(zip(labels, values, strict=True))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, islice
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -39,13 +38,12 @@ def parse(
     device: Device = "auto",
 ) -> None:
     """How the words of each text hang together: its tree. One sentence each, words between white space."""
-    given = read_texts(texts, file)
-    lines = given if texts else (text for text in given if text.strip())  # blank lines of a file are no texts
+    given = read_texts(texts, file, blank=False)
     if svg:
-        lines = _drawable(lines, svg, force)
+        given = _drawable(given, svg, force)
     model = load_model(run, device)
     with Printer(as_json) as show:
-        for number, (text, tree) in enumerate(answers(model.parse, lines)):
+        for number, (text, tree) in enumerate(answers(model.parse, given)):
             show(str(tree), {"text": text, **tree.record()})
             if svg:
                 path = svg if svg.suffix == ".svg" else svg / f"{number:04}.svg"
@@ -53,17 +51,17 @@ def parse(
                 write_text(path, tree.svg(), "a drawing", force)
 
 
-def _drawable(lines: Iterator[str], svg: Path, force: bool) -> Iterator[str]:
+def _drawable(texts: Iterable[str], svg: Path, force: bool) -> Iterable[str]:
     """The texts, if there is room for their drawings."""
     from lexigraph.outputs import free_file, free_folder
 
-    first = list(islice(lines, 2))
     if svg.suffix != ".svg":
         free_folder(svg, "drawings", force, alike=lambda folder: all(f.suffix == ".svg" for f in folder.iterdir()))
-    elif len(first) > 1:
+        return texts
+    free_file(svg, "a drawing", force=force)
+    texts = list(texts)
+    if len(texts) > 1:
         raise UsageError(
-            f"{svg} holds one drawing, and there are several texts: name a folder, as in --svg drawings."
+            f"{svg} holds one drawing, and there are {len(texts)} texts: name a folder, as in --svg out."
         )
-    else:
-        free_file(svg, "a drawing", force=force)
-    return chain(first, lines)
+    return texts

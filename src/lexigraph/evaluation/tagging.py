@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lexigraph.abilities.tagging import Tagger
+from lexigraph.abilities.tagging import FrameTagger, Tagger
 from lexigraph.evaluation.intervals import Figure, metric, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
@@ -110,7 +110,9 @@ def validate(network: TaggerNetwork, table: Table, recipe: Recipe, device: torch
     return {"loss": loss, "accuracy": float(rows["right"].sum() / rows["words"].sum()), "f1": f1_of(rows)}
 
 
-def scores(model: Tagger, table: Table, steps: int, counts: np.ndarray, baseline: None = None) -> Scores:
+def scores(
+    model: Tagger | FrameTagger, table: Table, steps: int, counts: np.ndarray, baseline: None = None
+) -> Scores:
     """All scores of a held-out table, with 95 % intervals from resampling its sentences, and the baseline beside."""
     counter = Spans(model.network.tag_names)
     rows = measured(model.network, table, model.recipe, counter.row_sums, model.device)
@@ -144,7 +146,7 @@ def _of_type(right: float, true: float, called: float) -> OfType:
 def headline(scores: Scores) -> str:
     """The scores in one line, and of spans a line for each type."""
     line = (
-        f"{scores['accuracy']['value']:.2%} of {scores['words']:,} words right (always the commonest tag: "
+        f"{scores['accuracy']['value']:.2%} of {scores['words']:,} tags right (always the commonest tag: "
         f"{scores['always_the_commonest_tag']:.2%}), NLL {scores['nll']['value']:.4f} nats"
     )
     if "f1" not in scores:

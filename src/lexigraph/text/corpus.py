@@ -8,7 +8,7 @@ What an example holds, a network's columns say (columns.py); where it goes then,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, heads, images, readers, sentences
+from lexigraph.text import builtin, clean, files, frames, heads, images, readers, sentences
 from lexigraph.text.builtin import GRAMMAR
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running, words_of
@@ -28,6 +28,7 @@ from lexigraph.text.tables import SPLITS
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
 
+ARRAYS = ("image", "vectors")  # kinds of columns that may be named by their files
 PLAIN = "text"  # the only field of plain text
 
 
@@ -309,16 +310,19 @@ def _records(
         raise UsageError("data.split_sentences is for plain text: examples with several columns are as they are.")
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
-    pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
+    arrays = {column.field_of(name): column.kind for name, column in columns.items() if column.kind in ARRAYS}
     hung = {
         c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "heads"
     }
-    for record in _fields(file, data, fields):
+    for record in _fields(file, data, fields, [field for field, kind in arrays.items() if kind == "vectors"]):
         values, key = dict(record.columns), record.columns[first]
         for field, words in hung.items():
             values[field] = heads.read(values[field], words_of(values[words]), f"{file}, line {record.line}")
-        for field in pictures:
-            values[field] = images.read(values[field], Path(file).parent)
+        for field, kind in arrays.items():
+            if kind == "vectors":
+                values[field] = frames.read(values[field], Path(file).parent, f"{file}, record {record.line}: ")
+            else:
+                values[field] = images.read(values[field], Path(file).parent)
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
             text = str(values.get(field, ""))
@@ -332,8 +336,13 @@ def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
     return ((place << 40, file) for place, file in enumerate(files.expand(names)))
 
 
-def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[readers.Record]:
-    """Records with these fields, by the names or numbers that the recipe gives them in the file."""
+def _fields(
+    file: str, data: recipes.Data, fields: dict[str, bool], numbers: Sequence[str]
+) -> Iterator[readers.Record]:
+    """Records with these fields, by the names or numbers that the recipe gives them in the file.
+
+    numbers: the fields that hold sequences of vectors.
+    """
     needed = [field for field, required in fields.items() if required]
     if file == GRAMMAR:
         yield from builtin.records(needed, data.sentences)
@@ -350,4 +359,4 @@ def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[
         )
     documents = "none" if data.documents == "line" else data.documents
     source = Source(file, encoding=data.encoding)
-    yield from readers.read(source, mapped or None, documents, data.max_chars, needed=needed)
+    yield from readers.read(source, mapped or None, documents, data.max_chars, needed=needed, numbers=numbers)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text import images
+from lexigraph.text import frames, images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
 from lexigraph.text.spans import SchemeCheck, converted
@@ -74,6 +74,8 @@ class ColumnEncoder:
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
             return [images.read(value) for value in values]
+        if column.kind == "vectors":
+            return [self._frames(column, value) for value in values]
         rows = [np.asarray(value) for value in values]
         return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
 
@@ -91,6 +93,12 @@ class ColumnEncoder:
         space = " " * tokenizer.marks_spaces  # as in running text, where the space before a word is part of it
         cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
         return [[next(cut) for _ in row] for row in words]
+
+    def _frames(self, column: Column, value: Value) -> np.ndarray:
+        array, width = frames.read(value), len(self.vocabularies.numbers(column.vocabulary))
+        if array.shape[1] != width:
+            raise LexigraphError(f"A frame has {array.shape[1]} numbers, and those of this model have {width}.")
+        return array
 
     def _labels(self, name: str, labels: Labels, value: Value, example: Example) -> np.ndarray:
         column = self.columns[name]
@@ -122,7 +130,7 @@ def words_of(value: Value) -> list[str]:
     if isinstance(value, str):
         return value.split()
     assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
-    return list(value)
+    return [str(each) for each in value]
 
 
 def labels_of(column: Column, value: Value) -> list[str]:

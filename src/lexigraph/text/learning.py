@@ -50,7 +50,7 @@ def learn_vocabularies(
         elif kinds <= {"tags", "class"}:
             found[name] = Labels.learn(label for column, value in values for label in labels_of(column, value))
         elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn(np.asarray(value) for _, value in values)
+            found[name] = Numbers.learn((np.asarray(value) for _, value in values), sequences=kinds == {"vectors"})
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
