@@ -27,13 +27,12 @@ def parse(
     device: Device = "auto",
 ) -> None:
     """How the words of each text hang together: its tree. One sentence each, words between white space."""
-    given = read_texts(texts, file)
-    lines = given if texts else (text for text in given if text.strip())  # blank lines of a file are no texts
+    given = read_texts(texts, file, blank=False)
     if svg:
-        lines = drawable(lines, svg, force)
+        given = drawable(given, svg, force)
     model = load_model(run, device)
     with Printer(as_json) as show:
-        for number, (text, tree) in enumerate(answers(model.parse, lines)):
+        for number, (text, tree) in enumerate(answers(model.parse, given)):
             show(str(tree), {"text": text, **tree.record()})
             if svg:
                 draw(tree.svg(), svg, number, force)

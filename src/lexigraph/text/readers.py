@@ -232,7 +232,7 @@ def _json_value(item: Mapping[str, Any], key: str, numbers: bool = False) -> Any
         return value
     if numbers and isinstance(value, list):
         return value
-    if isinstance(value, list) and all(isinstance(each, str | int) and each is not True for each in value):
+    if isinstance(value, list) and all(isinstance(each, str | int) and not isinstance(each, bool) for each in value):
         return [str(each) for each in value]  # words, tags; numbers of words, as heads are
     shown = json.dumps(value, default=str)[:40]
     raise _Fault(
