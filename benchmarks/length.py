@@ -28,9 +28,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.models.lstm_lm import Config, LSTMLanguageModel, Objective
+from lexigraph.nn.recurrent import Recurrent
 from lexigraph.nn.transformer import SelfAttention, Shape
-from lexigraph.text.vocabularies import Ids, Vocabularies
 
 DIM, HEADS, KERNEL = 256, 4, 5
 WAYS = ("LSTM", "convolution", "attention, fused", "attention, step by step")
@@ -44,8 +43,7 @@ Cells = dict[tuple[str, int], dict[str, float]]
 def layer(way: str) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     """A layer, and what it makes of x (rows, length, width)."""
     if way == "LSTM":
-        vocabularies = Vocabularies({"text": Ids(3)})
-        recurrent = LSTMLanguageModel(Config(layers=1, dim=DIM), Objective(), vocabularies).lstm
+        recurrent = Recurrent("lstm", DIM, DIM)
         return recurrent, lambda x: recurrent(x)[0]
     if way == "convolution":
         convolution = nn.Conv1d(DIM, DIM, KERNEL)

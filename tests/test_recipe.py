@@ -206,8 +206,8 @@ def test_differences_name_the_key_the_old_and_the_new_value():
 
 
 def test_recipes_of_two_systems_differ_by_name_too():
-    lines = list(recipes.differences(recipes.read("gpt"), recipes.read("lstm-lm")))
-    assert "system: 'gpt' became 'lstm-lm'" in lines
+    lines = list(recipes.differences(recipes.read("gpt"), recipes.read("rnn-lm")))
+    assert "system: 'gpt' became 'rnn-lm'" in lines
 
 
 # ---- writing ----

@@ -114,7 +114,7 @@ def _translator(network: str, fields: tuple[str, ...] = ("text",)) -> System:
 
 SYSTEMS: dict[str, System] = {
     "gpt": _language_model("lexigraph.models.gpt:GPT"),
-    "lstm-lm": _language_model("lexigraph.models.lstm_lm:LSTMLanguageModel"),
+    "rnn-lm": _language_model("lexigraph.models.rnn_lm:RecurrentLanguageModel"),
     "nplm": _language_model("lexigraph.models.nplm:NPLM"),
     "xlnet": System(
         "lexigraph.models.xlnet:XLNet",
@@ -182,6 +182,8 @@ SYSTEMS: dict[str, System] = {
 }
 
 
+RENAMED = {"lstm-lm": 'write system = "rnn-lm", with cell = "lstm" (the recipe lstm-lm is as it was)'}
+
 WORD_VECTORS = "word-vectors"
 WORD_SYSTEMS: dict[str, WordSystem] = {
     WORD_VECTORS: WordSystem(
@@ -202,6 +204,8 @@ WORD_SYSTEMS: dict[str, WordSystem] = {
 
 def system(name: str) -> System:
     """The network of that name, or an error that names the nearest one."""
+    if name in RENAMED:
+        raise UsageError(f"The system {name} is a case of another one now: {RENAMED[name]}.")
     if name not in SYSTEMS:
         raise UsageError(f"There is no system named {name!r}{nearest(name, [*SYSTEMS, *WORD_SYSTEMS])}")
     return SYSTEMS[name]

@@ -62,7 +62,7 @@ def start_from(given: str | Path, recipe: Recipe) -> Start:
     if Path(path).is_file() or holds_word_vectors(path):
         return FromVectors(Path(path))
     run = Run.open(path)
-    if not name and run.config()["system"] == recipe.system:
+    if not name and run.recipe().system == recipe.system:
         return FromRun(run)
     return FromReader(run, name or _part_for(run, recipe, names))
 

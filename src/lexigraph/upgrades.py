@@ -7,6 +7,8 @@ any         some keys and tensors had other names, at first in format 2 too
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from lexigraph.errors import UsageError
@@ -30,8 +32,10 @@ TENSORS = {  # parts of networks that have another name now
     "blur": "noise_embedding",
     "hidden_word": "mask_embedding",
 }
+SYSTEMS = {"lstm-lm": ("rnn-lm", {"cell": "lstm"})}  # systems that are a case of another now, and which
 MOVED = {  # by system: parts of its network that are within another one now
     "tagger": {"embedding": "words.embedding", "lstm": "words.lstm"},
+    "lstm-lm": {"lstm": "recurrent.blocks.0.kernel"},
 }
 RENAMED = {  # keys and values that recipes no longer have → what to do instead
     **{was: f"write {now}" for was, now in KEYS.items()},
@@ -66,6 +70,13 @@ def recipe(tables: Tables, version: int) -> Tables:
     if "slow" in tables.get("train", {}):
         share = tables["train"].pop("slow_share", 0.0)
         tables["train"]["lr_scale"] = dict.fromkeys(tables["train"].pop("slow"), share)
+    if tables.get("system") in SYSTEMS:
+        tables["system"], case = SYSTEMS[tables["system"]]
+        tables["model"] = case | tables.get("model", {})
+    for name, part in tables.get("parts", {}).items():
+        if part["system"] in SYSTEMS:
+            system, case = SYSTEMS[part["system"]]
+            tables["parts"] = tables["parts"] | {name: case | part | {"system": system}}
     if version > 1:
         return tables
     for key in _ids(tables):
@@ -93,13 +104,17 @@ def roles(tables: Tables, version: int) -> dict[str, int]:
     return found
 
 
-def tensor_name(name: str, system: str) -> str:
-    """The name that a tensor of a system's network has today, whatever it had before.
+def tensor_name(name: str, system: str, parts: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The name that a tensor of a system's network has today, whatever it had before. parts: their systems, by name.
 
     >>> tensor_name("look.places", "picture"), tensor_name("lstm.bias_hh_l0", "tagger")
     ('picture_encoder.positions', 'words.lstm.bias_hh_l0')
+    >>> tensor_name("reader.lstm.bias_hh_l0", "tagger", {"reader": "lstm-lm"})
+    'reader.recurrent.blocks.0.kernel.bias_hh_l0'
     """
     part, dot, rest = name.partition(".")
+    if part in parts:
+        return part + dot + tensor_name(rest, parts[part])
     name = MOVED.get(system, {}).get(part, part) + dot + rest
     return re.sub(r"\w+", lambda part: TENSORS.get(part[0], part[0]), name)
 

@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from lexigraph import recipe as recipes
 from lexigraph import upgrades
 from lexigraph.checksums import of_arrays
 from lexigraph.errors import LexigraphError
@@ -43,7 +44,11 @@ def run_weights(run: Run) -> dict[str, Tensor]:
     """The tensors of a run in full, under today's names."""
     stored = read_tensors(run.path / MODEL)
     system = run.config()["system"]
-    return expanded({upgrades.tensor_name(name, system): tensor for name, tensor in stored.items()})
+    parts = {
+        name: part["system"]
+        for name, part in recipes.source(run.path / "recipe.toml").tables.get("parts", {}).items()
+    }
+    return expanded({upgrades.tensor_name(name, system, parts): tensor for name, tensor in stored.items()})
 
 
 def load_weights(network: nn.Module, path: Path, shard_like: ShardLike = lambda value, like: value) -> None:

@@ -28,7 +28,11 @@ from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table, tables
 from lexigraph.text.vocabularies import Vocabularies
 
-FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than their recipes'
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than the recipes of their names
+    "lstm-lm": ("lstm-lm", {}),
+    "gru-lm": ("gru-lm", {}),
+    "irnn-lm": ("irnn-lm", {"objective.stabiliser": 0.1}),
+    "unitary-lm": ("unitary-lm", {"model.learned_start": True}),
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
@@ -72,7 +76,7 @@ def bound_by(contract: str, ability: str = "") -> Any:
 
 def forms_with(contract: str, ability: str = "") -> list[str]:
     """The systems, in all their forms, that keep this contract, and can do this."""
-    entries = {name: SYSTEMS[form_of(name)[0]] for name in (*SYSTEMS, *FORMS)}
+    entries = {name: SYSTEMS[recipes.source(form_of(name)[0]).tables["system"]] for name in (*SYSTEMS, *FORMS)}
     names = [name for name, entry in entries.items() if contract not in entry.exempt]
     return [name for name in names if not ability or ability in entries[name].abilities]
 

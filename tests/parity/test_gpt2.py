@@ -10,7 +10,7 @@ import torch
 
 from lexigraph.decoding.sampling import generate
 from lexigraph.exchange import gpt2, gpt_neox
-from lexigraph.models import gpt, lstm_lm
+from lexigraph.models import gpt, rnn_lm
 from lexigraph.objectives.next_token import shifted
 from lexigraph.objectives.terms import value
 from tests.ids import ids as vocabulary
@@ -175,12 +175,14 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("layers", "tied"), [(1, True), (2, False)])
 def test_lstm_logits_follow_the_equations(layers: int, tied: bool) -> None:
     torch.manual_seed(layers)
-    network = lstm_lm.LSTMLanguageModel(
-        lstm_lm.Config(layers=layers, dim=12, tied=tied, scale=0.5), lstm_lm.Objective(), vocabulary(VOCABULARY)
+    network = rnn_lm.RecurrentLanguageModel(
+        rnn_lm.Config(layers=layers, dim=12, tied=tied, scale=0.5), rnn_lm.Objective(), vocabulary(VOCABULARY)
     ).double()
     torch.nn.init.normal_(network.bias)
     ids = torch.randint(VOCABULARY, (2, 9))
-    weights = {name: parameter.detach().numpy() for name, parameter in network.lstm.named_parameters()}
+    weights = {
+        name: parameter.detach().numpy() for name, parameter in network.recurrent.blocks[0].kernel.named_parameters()
+    }
 
     x = network.embedding.weight.detach().numpy()[ids.numpy()]  # (batch, time, dim)
     for layer in range(layers):

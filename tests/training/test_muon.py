@@ -88,7 +88,7 @@ def test_output_tables_are_left_to_adam(system, changes, tables):
         if name in tables or len(parameter) == vocabulary or 1 in parameter.shape:
             assert id(parameter) not in chosen, name
     assert any(
-        "attention" in name or "lstm" in name or "inner" in name for name, p in named.items() if id(p) in chosen
+        "attention" in name or "recurrent" in name or "inner" in name for name, p in named.items() if id(p) in chosen
     )
 
 

@@ -28,7 +28,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.nn.scan import recur, unitary_matrix
+from lexigraph.nn.scan import Act, recur, unitary_matrix
 
 States = tuple[Tensor, ...]  # h, and c where there is a memory
 
@@ -77,7 +77,7 @@ class Cell(nn.Module):
 class Elman(Cell):
     """The simple recurrence, with another function in the place of tanh."""
 
-    act: ClassVar[str] = "tanh"
+    act: ClassVar[Act] = "tanh"
 
     def recurrent_matrix(self) -> Float[Tensor, "d d"]:
         return self.weight_hh

@@ -50,7 +50,7 @@ class Recurrent(nn.Module):
         fused: bool = True,  # on torch's kernels, where it has the cell
     ) -> None:
         super().__init__()
-        _check(cell, dim, projection, merge)
+        _check(cell, dim, projection)
         fused = fused and cell in KERNELS
         self.cell, self.dim, self.state_width, self.given = cell, dim, projection or dim, given
         self.directions, self.average = 1 + bidirectional, bidirectional and merge == "average"
@@ -83,6 +83,8 @@ class Recurrent(nn.Module):
                     nn.init.zeros_(weight)
                 if self.forget_bias and name.startswith("bias"):  # torch's kernels add two
                     nn.init.constant_(weight[forget], 0.0 if name.startswith("bias_hh") else self.forget_bias)
+            for start in self.start.values():
+                nn.init.zeros_(start)
             for module in self.modules():
                 if isinstance(module, Unitary):
                     module.own_start()
@@ -112,8 +114,8 @@ class Recurrent(nn.Module):
 
     def _dropped(self, x: Float[Tensor, "B T i"], number: int) -> Float[Tensor, "B T i"]:
         """What goes into a block, with some numbers set to 0."""
-        if self.locked and self.dropout and self.training:
-            return x * F.dropout(x.new_ones(len(x), 1, x.shape[2]), self.dropout)
+        if self.locked:
+            return locked_dropout(x, self.dropout, self.training)
         return F.dropout(x, self.dropout, self.training) if number else x
 
 
@@ -194,12 +196,17 @@ def at_end(values: Float[Tensor, "B T d"], lengths: Lengths) -> Float[Tensor, "B
     return values[:, -1] if lengths is None else values[torch.arange(len(values), device=values.device), lengths - 1]
 
 
+def locked_dropout(x: Float[Tensor, "B T d"], share: float, training: bool) -> Float[Tensor, "B T d"]:
+    """Dropout with one mask for all times of a row."""
+    return x * F.dropout(x.new_ones(len(x), 1, x.shape[2]), share) if training and share else x
+
+
 def norm_changes(
     outputs: Float[Tensor, "B T d"], lengths: Lengths = None, before: Float[Tensor, "B d"] | None = None
 ) -> Float[Tensor, ""]:
     """The norm stabiliser Σ (‖h_t‖ - ‖h_{t-1}‖)² (Krueger & Memisevic 2016), over times that are no padding.
 
-    `before` is the state that the texts began from: its norm is compared with that of the first output.
+    before: the state that the first outputs follow on; without it, changes are counted from the second on.
     """
     first = outputs[:, :1] if before is None else before.unsqueeze(1)
     norms = torch.cat([first, outputs], 1).norm(dim=2)
@@ -209,11 +216,9 @@ def norm_changes(
     return changes.sum()
 
 
-def _check(cell: str, dim: int, projection: int, merge: str) -> None:
+def _check(cell: str, dim: int, projection: int) -> None:
     if cell not in CELLS:
         raise UsageError(f"There is no recurrent cell named {cell!r}{nearest(cell, CELLS)}")
-    if merge not in ("concatenate", "average"):
-        raise UsageError(f"Two directions are merged by concatenate or average, not by {merge!r}.")
     if projection and not CELLS[cell].memory:
         raise UsageError(f"Only an LSTM's state can be projected: leave projection at 0 for {cell}.")
     if projection >= dim:
