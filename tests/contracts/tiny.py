@@ -30,6 +30,7 @@ from lexigraph.text.vocabularies import Vocabularies
 
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than the recipes of their names
     "lstm-lm": ("lstm-lm", {}),
+    "rnn-lm-output": ("rnn-lm", {"model.recurrence": "output", "model.layers": 1}),
     "gru-lm": ("gru-lm", {}),
     "irnn-lm": ("irnn-lm", {"objective.stabiliser": 0.1}),
     "unitary-lm": ("unitary-lm", {"model.learned_start": True}),

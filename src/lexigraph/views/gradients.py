@@ -57,7 +57,9 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradient outside training
         states, loss = unrolled(network, ids)
         if "h" not in states[0]:
-            raise UsageError(f"A {model.recipe.system} model has no recurrent state: there is nothing to follow back.")
+            raise UsageError(
+                f"A {model.recipe.system} model has no recurrent state: there is nothing to follow back."
+            )
         norms = norms_of(states, loss)
         total = torch.stack([p.grad.norm() for p in parameters if p.grad is not None]).norm().item() / len(ids)
     network.zero_grad(set_to_none=True)
@@ -98,7 +100,9 @@ def norms_of(states: Sequence[Mapping[str, Tensor]], loss: Float[Tensor, " R"]) 
         for value in state.values():
             value.retain_grad()
     loss.sum().backward()
-    return {key: np.array([_norm(state[key]) for state in reversed(states)]) for key in ("h", "c") if key in states[0]}
+    return {
+        key: np.array([_norm(state[key]) for state in reversed(states)]) for key in ("h", "c") if key in states[0]
+    }
 
 
 def _norm(state: Tensor) -> float:
