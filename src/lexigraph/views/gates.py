@@ -6,7 +6,7 @@
 A sentence whose verb stands far from its subject shows what they are for: open where the number of the noun is read
 and where the verb asks for it, shut between.
 
-Shapes: R rows, T tokens, d width of a memory.
+Shapes: R rows, T tokens, `later` those after the first, d width of a memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GATES = {  # by cell: what stands in which block of its weights
     "gru-simple": {"update": 0},
 }
 PEEPHOLES = ("input", "forget", "output")
-Values = dict[str, Float[Tensor, "R T d"]]
+Values = dict[str, Float[Tensor, "R later d"]]
 
 
 @dataclass(frozen=True)

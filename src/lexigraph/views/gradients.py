@@ -60,13 +60,7 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
             raise UsageError(
                 f"A {model.recipe.system} model has no recurrent state: there is nothing to follow back."
             )
-        for state in states:
-            for value in state.values():
-                value.retain_grad()
-        loss.sum().backward()
-        norms: dict[str, np.ndarray] = {
-            key: np.array([_norm(state[key]) for state in reversed(states)]) for key in ("h", "c") if key in states[0]
-        }
+        norms = norms_of(states, loss)
         total = torch.stack([p.grad.norm() for p in parameters if p.grad is not None]).norm().item() / len(ids)
     network.zero_grad(set_to_none=True)
     return Flow(
@@ -98,6 +92,17 @@ def unrolled(network: Decoder, ids: Int[Tensor, "R T"]) -> tuple[list[dict[str, 
         states.append(step.state.rows)
         step = network.step(step.state, column)
     return states, F.cross_entropy(step.logits, ids[:, -1], reduction="none")
+
+
+def norms_of(states: Sequence[Mapping[str, Tensor]], loss: Float[Tensor, " R"]) -> dict[str, np.ndarray]:
+    """Of the gradient at each state, from the last one back: the mean over rows."""
+    for state in states:
+        for value in state.values():
+            value.retain_grad()
+    loss.sum().backward()
+    return {
+        key: np.array([_norm(state[key]) for state in reversed(states)]) for key in ("h", "c") if key in states[0]
+    }
 
 
 def _norm(state: Tensor) -> float:
