@@ -97,6 +97,10 @@ NAMES_A_CLASS = {
     "causality": "a class is named for the whole example at once",
     "cache": "it names a class and writes no text step by step",
 }
+TAGS_ALL = {
+    "causality": "every word or frame sees the whole sequence, before and after it",
+    "cache": "it tags all words at once and writes no text step by step",
+}
 READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
 
@@ -141,10 +145,15 @@ SYSTEMS: dict[str, System] = {
         "tagging",
         ("tag",),
         fields=("tokens", "tags"),
-        exempt={
-            "causality": "every word sees the whole sentence, before and after it",
-            "cache": "it tags all words at once and writes no text step by step",
-        },
+        exempt=TAGS_ALL,
+    ),
+    "frames": System(
+        "lexigraph.models.frames:FrameTagger",
+        "lexigraph.abilities.tagging:FrameTagger",
+        "tagging",
+        ("tag",),
+        fields=("frames", "tags"),
+        exempt=TAGS_ALL,
     ),
     "regressor": System(
         "lexigraph.models.regressor:RecurrentRegressor",

@@ -187,7 +187,11 @@ def fill_table(table: TokenTable, vocabularies: Vocabularies, vectors: WordVecto
     if vectors.dim != table.embedding_dim:
         raise UsageError(
             f"The word vectors have {vectors.dim} numbers, and the tokens of this model {table.embedding_dim}: "
-            f"choose a model whose tokens have {vectors.dim} (model.embedding or model.dim)."
+            + (
+                "leave out model.vectors, which they set."
+                if table.vocabulary == VECTORS
+                else f"choose a model whose tokens have {vectors.dim} (model.embedding or model.dim)."
+            )
         )
     tokens = vocabularies.tokens(table.vocabulary)
     rows = word_rows(tokens.tokens(range(len(tokens))), vectors.index)

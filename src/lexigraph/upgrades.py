@@ -34,7 +34,7 @@ TENSORS = {  # parts of networks that have another name now
 }
 SYSTEMS = {"lstm-lm": ("rnn-lm", {"cell": "lstm"})}  # systems that are a case of another now, and which
 MOVED = {  # by system: parts of its network that are within another one now
-    "tagger": {"embedding": "words.embedding", "lstm": "words.lstm"},
+    "tagger": {"embedding": "words.embedding", "lstm": "words.lstm.blocks.0.kernel"},
     "lstm-lm": {"lstm": "recurrent.blocks.0.kernel"},
 }
 RENAMED = {  # keys and values that recipes no longer have → what to do instead
@@ -108,7 +108,7 @@ def tensor_name(name: str, system: str, parts: Mapping[str, str] = MappingProxyT
     """The name that a tensor of a system's network has today, whatever it had before. parts: their systems, by name.
 
     >>> tensor_name("look.places", "picture"), tensor_name("lstm.bias_hh_l0", "tagger")
-    ('picture_encoder.positions', 'words.lstm.bias_hh_l0')
+    ('picture_encoder.positions', 'words.lstm.blocks.0.kernel.bias_hh_l0')
     >>> tensor_name("reader.lstm.bias_hh_l0", "tagger", {"reader": "lstm-lm"})
     'reader.recurrent.blocks.0.kernel.bias_hh_l0'
     """

@@ -42,7 +42,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "sample": lambda m: scored(m.sample(3)),
     "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(inputs_of(m))],
     "estimate": lambda m: m.estimate(inputs_of(m)),
-    "tag": lambda m: [[(w.word, w.tag, w.probability) for w in row] for row in m.tag(SENTENCES)],
+    "tag": lambda m: [[(w.tag, w.probability) for w in row] for row in m.tag(inputs_of(m))],
     "neighbours": lambda m: [
         [(str(n), n.similarity) for n in r] for r in m.neighbours(SENTENCES[:1], SENTENCES, k=2)
     ],

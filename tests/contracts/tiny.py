@@ -47,7 +47,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
             "tokenizer.special": ["<mask>"],
         },
     ),
-    "tagger-letters": ("tagger", {"model.characters": "cnn", "model.vectors": 8, "model.tuned": True}),
+    "tagger-crf": ("tagger", {"model.output": "crf", "model.scheme": "BIOES", "model.characters": "cnn"}),
     "tagger-summed": (
         "tagger",
         {"model.characters": "lstm", "model.vectors": 16, "model.tuned": True, "model.joined": "summed"},

@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from lexigraph import api
 from lexigraph.cli import app
 from lexigraph.errors import LexigraphError
-from lexigraph.evaluation.tagging import Spans, spans_of
+from lexigraph.evaluation.tagging import Spans
 from lexigraph.models.tagger import Config, Objective, Tagger
 from lexigraph.text.vocabularies import Ids, Labels, Vocabularies
 
 TAGS = Labels(("B-NP", "B-VP", "I-NP", "I-VP", "O"))
-
-
-@pytest.mark.parametrize(
-    ("tags", "spans"),
-    [
-        ("B-NP I-NP B-NP O", {(0, 1, "NP"), (2, 2, "NP")}),
-        ("I-NP I-NP O I-VP", {(0, 1, "NP"), (3, 3, "VP")}),  # a span may begin without a B
-        ("B-NP I-VP I-VP", {(0, 0, "NP"), (1, 2, "VP")}),  # another type begins another span
-        ("S-NP B-VP I-VP E-VP E-NP", {(0, 0, "NP"), (1, 3, "VP"), (4, 4, "NP")}),
-        ("O O", set()),
-    ],
-)
-def test_spans_are_those_of_conlleval(tags, spans):
-    assert spans_of(tags.split()) == spans
-
-
-@given(st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), max_size=8))
-def test_spans_cover_every_word_that_is_not_outside_once(tags):
-    covered = [position for first, last, _ in spans_of(tags) for position in range(first, last + 1)]
-    assert sorted(covered) == [position for position, tag in enumerate(tags) if tag != "O"]
 
 
 def network() -> Tagger:
@@ -73,7 +54,7 @@ def test_f1_is_twice_the_right_spans_over_all(monkeypatch):
     called = torch.nn.functional.one_hot(torch.tensor([[0, 2, 1, 4]]), 5).float() * 9  # B-NP I-NP B-VP O
     monkeypatch.setattr(made, "logits", lambda batch: called)
     sums, _ = Spans(TAGS.names).row_sums(made, made.prepare(rows), None)
-    assert [int(sums[name]) for name in ("span_right", "span_true", "span_called", "right", "words")] == [
+    assert [int(sums[name].sum()) for name in ("span_right", "span_true", "span_called", "right", "words")] == [
         1,
         2,
         2,
@@ -133,3 +114,19 @@ def test_the_command_line_prints_words_with_their_tags(trained):
     assert shown == "the/D dog/N sleeps/V\n"
     shown = CliRunner().invoke(app, ["tag", str(trained.path), "--conll", "the dog"]).output
     assert shown == "the\tD\ndog\tN\n\n"
+
+
+def test_a_writer_that_waits_for_the_tags_of_a_line_before_the_next_one_gets_them(trained, monkeypatch):
+    """Through pipes, as a program that asks and listens; blank lines are no texts."""
+    (reads, asks), (listens, writes) = os.pipe(), os.pipe()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(reads))
+    monkeypatch.setattr(sys, "stdout", os.fdopen(writes, "w"))
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(app, ["tag", str(trained.path)], standalone_mode=False)
+        for line, answer in (("the cat runs\n", "the/D cat/N runs/V\n"), ("\na dog\nthe", "a/D dog/N\n")):
+            os.write(asks, line.encode())
+            assert os.read(listens, 1000).decode() == answer
+        os.close(asks)
+        asked.result()
+    sys.stdout.flush()
+    assert os.read(listens, 1000).decode() == "the/D\n"  # the end of input ends a line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar, overload
 
@@ -15,7 +16,8 @@ from lexigraph.errors import LexigraphError, UsageError
 if TYPE_CHECKING:
     from lexigraph.abilities.textmodel import TextModel
 
-MOST_CHARS = 1_000_000  # of a line with tabs
+MOST_CHARS = 1_000_000  # of a line with tabs, or of standard input
+CHUNK = 1 << 16  # bytes of standard input that are read at once
 Answer = TypeVar("Answer")
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
@@ -63,53 +65,97 @@ def _cost_of_int8(folder: Path) -> str:
     return ""
 
 
-def read_texts(texts: list[str] | None, file: str | None = None, *, tabs: bool = False) -> Iterator[str]:
+class Arriving:
+    """Lines of standard input, as they come: whoever writes the next one may have to see the last answer first.
+
+    So a block is what has come by the time that it is asked for: one line of a slow writer, thousands of a fast one.
+    """
+
+    def __init__(self, wanted: Callable[[str], object]) -> None:
+        self.wanted = wanted
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self.blocks())
+
+    def blocks(self) -> Iterator[list[str]]:
+        number = 0
+        for block in _arriving_lines():
+            number += len(block)
+            if wanted := [line for line in block if self.wanted(line)]:
+                yield wanted
+        if not number:
+            raise UsageError("There is no text: give texts as arguments, --file FILE, or lines on standard input.")
+
+
+def _arriving_lines() -> Iterator[list[str]]:
+    """All whole lines that have come, without their ends."""
+    if sys.stdin.isatty():
+        notify("Reading texts from standard input, one a line; end with Ctrl-D.")
+    binary, rest, number = getattr(sys.stdin, "buffer", None), b"", 0
+    if binary is None:  # text that stands in for it
+        if lines := sys.stdin.read().split("\n"):
+            yield lines if lines[-1] else lines[:-1]
+        return
+    while chunk := binary.read1(CHUNK):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield _decoded(lines, number)
+        number += len(lines)
+        if len(rest) > MOST_CHARS:
+            raise LexigraphError(f"Standard input, line {number + 1}, has over {MOST_CHARS:,} bytes: end it.")
+    if rest:
+        yield _decoded([rest], number)
+
+
+def _decoded(lines: list[bytes], number: int) -> list[str]:
+    """Lines of text, of which so many came before."""
+    found = []
+    for number, line in enumerate(lines, number + 1):  # noqa: B020
+        try:
+            found.append(line.removesuffix(b"\r").decode())
+        except UnicodeDecodeError as error:
+            raise LexigraphError(f"Standard input, line {number}, is not UTF-8 text: {error}.") from None
+    return found
+
+
+def read_texts(
+    texts: list[str] | None, file: str | None = None, *, tabs: bool = False, blank: bool = True
+) -> Iterable[str]:
     """Texts from the arguments, a file, or standard input, one a line; at least one.
 
-    tabs: what stands on a line is one, though tabs divide it, even in a .tsv file.
+    tabs: what stands on a line is one, though tabs divide it, even in a .tsv file. blank: so are blank lines of
+    standard input.
     """
     if texts and file:
         raise UsageError("Texts come as arguments or from --file, not both: leave out one of them.")
     if texts:
-        yield from texts
-    elif file and file != "-":
-        from lexigraph.text.corpus import texts_of
+        return texts
+    if not file or file == "-":
+        return Arriving((lambda line: True) if blank else str.strip)
+    from lexigraph.text.corpus import texts_of
 
-        if tabs:
-            from lexigraph.text.source import Source, line_blocks
+    if tabs:
+        from lexigraph.text.source import Source, line_blocks
 
-            yield from (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
-        else:
-            yield from texts_of(file)
-    else:
-        yield from _standard_input()
-
-
-def _standard_input() -> Iterator[str]:
-    if sys.stdin.isatty():
-        notify("Reading texts from standard input, one a line; end with Ctrl-D.")
-    number = 0
-    try:
-        for number, line in enumerate(sys.stdin, 1):  # noqa: B007
-            yield line.rstrip("\n")
-    except UnicodeDecodeError as error:
-        raise LexigraphError(f"Standard input, line {number + 1}, is not UTF-8 text: {error}.") from None
-    if not number:
-        raise UsageError("There is no text: give texts as arguments, --file FILE, or lines on standard input.")
+        return (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
+    return texts_of(file)
 
 
 def answers(ask: Callable[[list[str]], Sequence[Answer]], texts: Iterable[str]) -> Iterator[tuple[str, Answer]]:
-    """Each text with its answer, asked for in blocks, so that memory does not grow with the number of texts."""
+    """Each text with its answer, asked for in blocks, so that memory does not grow with the number of texts.
+
+    What was answered is written before the next text is waited for.
+    """
     from lexigraph.abilities.asking import TextError
     from lexigraph.abilities.index import blocks
 
     done = 0
-    for block in blocks(texts):
+    for block in chain.from_iterable(map(blocks, texts.blocks() if isinstance(texts, Arriving) else [texts])):
         try:
             found = ask(block)
         except TextError as error:
             raise error.after(done) from None
         yield from zip(block, found, strict=True)
+        sys.stdout.flush()
         done += len(block)
 
 

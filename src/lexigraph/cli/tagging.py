@@ -27,11 +27,9 @@ def tag(
     as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
-    """The tag of every word of each text; words stand between white space."""
+    """The tag of every word of each text; words stand between white space. Of frames: .npy files."""
     model = load_model(run, device)
-    given = read_texts(texts, file)
-    lines = given if texts else (text for text in given if text.strip())  # blank lines of a file are no texts
     with Printer(as_json) as show:
-        for text, row in answers(model.tag, lines):
-            conll_lines = "".join(f"{word.word}\t{word.tag}\n" for word in row)
-            show(conll_lines if conll else " ".join(map(str, row)), {"text": text, "words": [vars(w) for w in row]})
+        for text, row in answers(model.tag, read_texts(texts, file, blank=False)):
+            shown = "".join("{}\t{}\n".format(*word) for word in row) if conll else " ".join(map(str, row))
+            show(shown, {"text": text, "words": [word._asdict() for word in row]})

@@ -2,7 +2,7 @@
 
     accuracy    the share of words
     f1          of spans, as conlleval counts: one is right if its first word, its last word and its type are;
-                F1 = 2 right / (true + called). Only where tags are spans: B-X, I-X, O, also with E-X and S-X
+                F1 = 2 right / (true + called). Only where tags are spans (text/spans.py); also for each type
     nll         - log p(tag), nats per word whose tag training has seen
 
 A tag that training has not seen is scored as wrong. Beside the scores stands what it is to give every word the
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lexigraph.abilities.tagging import Tagger
+from lexigraph.abilities.tagging import FrameTagger, Tagger
 from lexigraph.evaluation.intervals import Figure, metric, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
@@ -27,9 +27,20 @@ from lexigraph.nn.tagging import TAGS, TaggerNetwork
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
+from lexigraph.text.spans import OUTSIDE, spans_of
 from lexigraph.text.tables import Table
 
+SPANS = ("span_right", "span_true", "span_called")
 METRICS = {"loss": False, "accuracy": True, "f1": True}  # for `train.metric`: is greater better?
+
+
+class OfType(TypedDict):
+    """What is measured of the spans of one type."""
+
+    precision: float
+    recall: float
+    f1: float
+    spans: int
 
 
 class Scores(TypedDict):
@@ -38,6 +49,7 @@ class Scores(TypedDict):
     accuracy: Figure
     f1: NotRequired[Figure]  # where tags are spans
     spans: NotRequired[int]
+    types: NotRequired[dict[str, OfType]]
     nll: Figure
     always_the_commonest_tag: float
     words: int
@@ -47,26 +59,7 @@ class Scores(TypedDict):
 class _SpanScores(TypedDict, total=False):
     f1: Figure
     spans: int
-
-
-def spans_of(tags: Sequence[str]) -> set[tuple[int, int, str]]:
-    """First word, last word and type of each span.
-
-    >>> sorted(spans_of(["B-NP", "I-NP", "O", "I-VP", "B-NP", "B-NP"]))
-    [(0, 1, 'NP'), (3, 3, 'VP'), (4, 4, 'NP'), (5, 5, 'NP')]
-    """
-    found, first, kind = set(), 0, ""  # the span that is open
-    for position, tag in enumerate([*tags, "O"]):
-        prefix, _, name = tag.partition("-")
-        if kind and (prefix not in ("I", "E") or name != kind):
-            found.add((first, position - 1, kind))
-            kind = ""
-        if prefix in ("B", "I", "E", "S") and name and not kind:
-            first, kind = position, name
-        if prefix in ("E", "S") and kind:
-            found.add((first, position, kind))
-            kind = ""
-    return found
+    types: dict[str, OfType]
 
 
 class Spans:
@@ -74,27 +67,30 @@ class Spans:
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(names)
+        self.types = sorted({name.partition("-")[2] for name in names} - {""})
 
     def row_sums(
         self, network: TaggerNetwork, batch: Batch, carry: Carry | None
     ) -> tuple[dict[str, Tensor], Carry | None]:
-        log_p, tags = network.logits(batch).float().log_softmax(2), batch[TAGS]
-        known, called = tags != IGNORE, log_p.argmax(2)
-        nll = -log_p.gather(2, tags.clamp(min=0).unsqueeze(2)).squeeze(2) * known
-        sums = {"nll": nll.sum(1), "known": known.sum(1), "words": batch["lengths"]}
+        logits, tags = network.logits(batch).float(), batch[TAGS]
+        called, known = network.decoded(logits, batch["lengths"])[0], tags != IGNORE
+        sums = {"nll": network.nll(logits, batch), "known": known.sum(1), "words": batch["lengths"]}
         sums["right"] = ((called == tags) & known).sum(1)
-        counts = [
-            self._spans(*row) for row in zip(tags.tolist(), called.tolist(), batch["lengths"].tolist(), strict=True)
-        ]
-        for name, column in zip(("span_right", "span_true", "span_called"), zip(*counts, strict=True), strict=True):
-            sums[name] = torch.tensor(column)
+        rows = zip(tags.tolist(), called.tolist(), batch["lengths"].tolist(), strict=True)
+        counts = np.stack([self._spans(*row) for row in rows])  # rows, right or true or called, types
+        for name, found in zip(SPANS, counts.transpose(1, 0, 2), strict=True):
+            sums[name] = torch.from_numpy(found)
         return sums, None
 
-    def _spans(self, tags: list[int], called: list[int], length: int) -> tuple[int, int, int]:
+    def _spans(self, tags: list[int], called: list[int], length: int) -> np.ndarray:
         true, found = (
-            spans_of([self.names[tag] if tag >= 0 else "O" for tag in row[:length]]) for row in (tags, called)
+            spans_of([self.names[tag] if tag >= 0 else OUTSIDE for tag in row[:length]]) for row in (tags, called)
         )
-        return len(true & found), len(true), len(found)
+        counts = np.zeros((len(SPANS), len(self.types)), np.int64)
+        for row, spans in zip(counts, (true & found, true, found), strict=True):
+            for _, _, kind in spans:
+                row[self.types.index(kind)] += 1
+        return counts
 
 
 def frequencies(table: Table) -> np.ndarray:
@@ -103,7 +99,8 @@ def frequencies(table: Table) -> np.ndarray:
 
 
 def f1_of(rows: dict[str, np.ndarray]) -> float:
-    return float(2 * rows["span_right"].sum() / max(1.0, rows["span_true"].sum() + rows["span_called"].sum()))
+    right, true, called = (rows[name].sum() for name in SPANS)
+    return float(2 * right / max(1.0, true + called))
 
 
 def validate(network: TaggerNetwork, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
@@ -113,13 +110,19 @@ def validate(network: TaggerNetwork, table: Table, recipe: Recipe, device: torch
     return {"loss": loss, "accuracy": float(rows["right"].sum() / rows["words"].sum()), "f1": f1_of(rows)}
 
 
-def scores(model: Tagger, table: Table, steps: int, counts: np.ndarray, baseline: None = None) -> Scores:
+def scores(
+    model: Tagger | FrameTagger, table: Table, steps: int, counts: np.ndarray, baseline: None = None
+) -> Scores:
     """All scores of a held-out table, with 95 % intervals from resampling its sentences, and the baseline beside."""
-    rows = measured(model.network, table, model.recipe, Spans(model.network.tag_names).row_sums, model.device)
+    counter = Spans(model.network.tag_names)
+    rows = measured(model.network, table, model.recipe, counter.row_sums, model.device)
+    right, true, called = (rows[name] for name in SPANS)
     spans: _SpanScores = {}
-    if rows["span_true"].sum():
-        spans["f1"] = metric(2 * rows["span_right"], rows["span_true"] + rows["span_called"])
-        spans["spans"] = int(rows["span_true"].sum())
+    if true.sum():
+        spans["f1"] = metric(2 * right.sum(1), true.sum(1) + called.sum(1))
+        spans["spans"] = int(true.sum())
+        sums = zip(right.sum(0), true.sum(0), called.sum(0), strict=True)
+        spans["types"] = {kind: _of_type(*each) for kind, each in zip(counter.types, sums, strict=True)}
     stored = table.columns[TAGS].values
     return {
         "accuracy": metric(rows["right"], rows["words"]),
@@ -131,10 +134,26 @@ def scores(model: Tagger, table: Table, steps: int, counts: np.ndarray, baseline
     }
 
 
+def _of_type(right: float, true: float, called: float) -> OfType:
+    return {
+        "precision": float(right / max(1, called)),
+        "recall": float(right / max(1, true)),
+        "f1": float(2 * right / max(1, true + called)),
+        "spans": int(true),
+    }
+
+
 def headline(scores: Scores) -> str:
-    """The scores in one line."""
+    """The scores in one line, and of spans a line for each type."""
     line = (
-        f"{scores['accuracy']['value']:.2%} of {scores['words']:,} words right (always the commonest tag: "
+        f"{scores['accuracy']['value']:.2%} of {scores['words']:,} tags right (always the commonest tag: "
         f"{scores['always_the_commonest_tag']:.2%}), NLL {scores['nll']['value']:.4f} nats"
     )
-    return line + (f"; F1 {scores['f1']['value']:.2%} of {scores['spans']:,} spans" if "f1" in scores else "")
+    if "f1" not in scores:
+        return line
+    rows = [f"{'':10} precision   recall       F1    spans"]
+    rows += [
+        f"{kind:10} {of['precision']:9.2%} {of['recall']:8.2%} {of['f1']:8.2%} {of['spans']:8,}"
+        for kind, of in scores["types"].items()
+    ]
+    return "\n".join([f"{line}; F1 {scores['f1']['value']:.2%} of {scores['spans']:,} spans", *rows])

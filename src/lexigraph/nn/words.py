@@ -28,11 +28,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lexigraph.errors import UsageError
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.network import Examples, Reader, Seeds, read_words
+from lexigraph.nn.recurrent import Recurrent
 from lexigraph.objectives.rng import uniform
 from lexigraph.objectives.terms import Batch
 from lexigraph.sections import key, ranged
@@ -47,8 +47,9 @@ WORD_DROPOUT = 7  # the stream of its random numbers
 
 @dataclass(frozen=True)
 class WordConfig:
-    layers: int = ranged(1, 1, about="LSTM layers in each direction")
-    dim: int = ranged(128, 1, about="numbers in the LSTM's state in each direction")
+    cell: Literal["lstm", "gru", "rnn"] = key("lstm", about="the recurrent cell that reads a sentence")
+    layers: int = ranged(1, 1, about="recurrent layers in each direction")
+    dim: int = ranged(128, 1, about="numbers in the state of each direction")
     embedding: int = ranged(100, 1, about="numbers in the vector of a token, where no part reads for it")
     characters: Literal["none", "cnn", "lstm"] = key("none", about="what reads the letters of a word")
     character_embedding: int = ranged(30, 1, about="numbers in the vector of a character")
@@ -64,6 +65,7 @@ class WordConfig:
     dropout: float = ranged(
         0.3, 0, 0.999, about="share of the numbers set to 0 on embeddings, between layers and on states"
     )
+    locked: bool = key(False, about="dropout sets the same numbers to 0 in all words of a sentence")
 
 
 def columns(config: WordConfig) -> Columns:
@@ -84,7 +86,7 @@ class Characters(nn.Module):
         self.embedding = nn.Embedding(count, embedding)
         nn.init.uniform_(self.embedding.weight, -((3 / embedding) ** 0.5), (3 / embedding) ** 0.5)
         self.conv = nn.Conv1d(embedding, dim, 3, padding=1) if kind == "cnn" else None
-        self.lstm = None if self.conv else nn.LSTM(embedding, dim, batch_first=True, bidirectional=True)
+        self.lstm = None if self.conv else Recurrent("lstm", embedding, dim, bidirectional=True)
         self.width = dim if self.conv else 2 * dim
 
     def forward(self, ids: Int[Tensor, "U L"], lengths: Int[Tensor, " U"]) -> Float[Tensor, "U c"]:
@@ -94,9 +96,7 @@ class Characters(nn.Module):
             found = self.conv(C.transpose(1, 2)).masked_fill(~inside[:, None], -torch.inf)
             return found.amax(2)
         assert self.lstm is not None
-        packed = pack_padded_sequence(C, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        _, (last, _) = self.lstm(packed)
-        return torch.cat([last[0], last[1]], 1)
+        return self.lstm(C, lengths)[1]["h"].flatten(1)  # the last state of each direction
 
 
 class WordEncoder(nn.Module):
@@ -122,12 +122,16 @@ class WordEncoder(nn.Module):
                 f'model.embedding = {config.vectors}, or model.joined = "concatenated".'
             )
         widths = [own, self.characters.width if self.characters else 0, 0 if self.summed else config.vectors]
-        between = config.dropout if config.layers > 1 else 0.0
-        self.lstm = nn.LSTM(
-            sum(widths), config.dim, config.layers, batch_first=True, dropout=between, bidirectional=True
+        self.lstm = Recurrent(
+            config.cell,
+            sum(widths),
+            config.dim,
+            config.layers,
+            bidirectional=True,
+            dropout=config.dropout,
+            locked=config.locked,
         )
-        self.dropout = nn.Dropout(config.dropout)
-        self.width = 2 * config.dim
+        self.width = self.lstm.width
         for table in filter(None, (self.embedding, self.vectors)):
             nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
         if self.vectors is not None:
@@ -163,11 +167,15 @@ class WordEncoder(nn.Module):
 
     def forward(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T h"]:
         """A vector for every word."""
-        lengths = batch["lengths"].cpu()
-        packed = pack_padded_sequence(
-            self.dropout(self.vectors_of(batch, reader)), lengths, batch_first=True, enforce_sorted=False
-        )
-        return self.dropout(pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0])
+        e = self.vectors_of(batch, reader)
+        if not self.config.locked:  # else the layers themselves do it
+            e = F.dropout(e, self.config.dropout, self.training)
+        return self._dropped(self.lstm(e, batch["lengths"])[0])
+
+    def _dropped(self, h: Float[Tensor, "B T h"]) -> Float[Tensor, "B T h"]:
+        if self.config.locked:
+            return h * F.dropout(h.new_ones(len(h), 1, h.shape[2]), self.config.dropout, self.training)
+        return F.dropout(h, self.config.dropout, self.training)
 
     def vectors_of(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T e"]:
         """A vector for every word that does not see the others yet."""

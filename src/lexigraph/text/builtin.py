@@ -120,11 +120,28 @@ def _sums() -> Iterator[Fields]:
     return (dict(zip(languages.SUM, values, strict=True)) for values in made)
 
 
+def _signals() -> Iterator[Fields]:
+    """A noisy signal that rises, falls or stays, in segments with these names: one frame alone does not tell which.
+
+    A frame has two numbers: the signal, and the same ten times as large and noisier.
+    """
+    random = np.random.default_rng(0)
+    slopes = {"falling": -1.0, "level": 0.0, "rising": 1.0}
+    while True:
+        tags: list[str] = []
+        while len(tags) < 20:
+            tags += [str(random.choice(list(slopes)))] * int(random.integers(4, 12))
+        signal = np.cumsum([slopes[tag] for tag in tags]) + random.normal(0, 3)
+        noise = random.normal(size=(2, len(tags))) * [[0.3], [10.0]]
+        yield {"frames": (np.stack([signal, 10 * signal]) + noise).T.astype(np.float32), "tags": tags}
+
+
 MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
     ("image", "label"): _scenes,
     languages.SUM: _sums,
+    ("frames", "tags"): _signals,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }

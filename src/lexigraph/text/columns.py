@@ -35,6 +35,7 @@ class Column:
     table: str = MAIN  # the table that it belongs to
     lead: str = ""  # the field that names a special token to put in front: a direction, a task
     optional: bool = False  # absent when a trained model is used: labels, targets
+    scheme: str = ""  # tags: of spans, which are rewritten in this one (spans.py); "": tags as they are
     blank: bool = False  # tokens: an example may be without; then it is an empty text
 
     def field_of(self, name: str) -> str:

@@ -8,7 +8,7 @@ What an example holds, a network's columns say (columns.py); where it goes then,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, images, readers, sentences
+from lexigraph.text import builtin, clean, files, frames, images, readers, sentences
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running
 from lexigraph.text.source import Source
@@ -27,6 +27,7 @@ from lexigraph.text.tables import SPLITS
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
 
+ARRAYS = ("image", "vectors", "number")  # kinds of columns whose values are read from what records say
 PLAIN = "text"  # the only field of plain text
 
 
@@ -308,12 +309,19 @@ def _records(
         raise UsageError("data.split_sentences is for plain text: examples with several columns are as they are.")
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
-    pictures = [column.field_of(name) for name, column in columns.items() if column.kind == "image"]
-    for record in _fields(file, data, fields):
+    arrays = {column.field_of(name): column.kind for name, column in columns.items() if column.kind in ARRAYS}
+    for record in _fields(file, data, fields, [field for field, kind in arrays.items() if kind == "vectors"]):
         values, key = dict(record.columns), record.columns[first]
-        for field in pictures:
-            values[field] = images.read(values[field], Path(file).parent)
-        where = cut(_said(key)) if cut else split
+        for field, kind in arrays.items():
+            if kind == "vectors":
+                values[field] = frames.read(values[field], Path(file).parent, f"{file}, record {record.line}: ")
+            elif kind == "number":
+                values[field] = frames.number(values[field], f"{file}, record {record.line}: ")
+            else:
+                values[field] = images.read(values[field], Path(file).parent)
+        if first in arrays and isinstance(key, list):
+            key = values[first]
+        where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
             text = str(values.get(field, ""))
             values[field] = (cleaner(text) or "") if cleaner else text
@@ -321,19 +329,18 @@ def _records(
             yield Example(where, values, begun + record.document, True, record.line)
 
 
-def _said(key: readers.Value) -> str:
-    """What the first field of a record says, as a text that decides its split."""
-    vectors = isinstance(key, list) and key and isinstance(key[0], list)
-    return np.asarray(key).tobytes().hex() if vectors or isinstance(key, np.ndarray) else running(key)
-
-
 def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
     """Files, each with a number far above that of any document of those before it."""
     return ((place << 40, file) for place, file in enumerate(files.expand(names)))
 
 
-def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[readers.Record]:
-    """Records with these fields, by the names or numbers that the recipe gives them in the file."""
+def _fields(
+    file: str, data: recipes.Data, fields: dict[str, bool], numbers: Sequence[str]
+) -> Iterator[readers.Record]:
+    """Records with these fields, by the names or numbers that the recipe gives them in the file.
+
+    numbers: the fields that hold sequences of vectors.
+    """
     needed = [field for field, required in fields.items() if required]
     if files.built_in(file):
         yield from builtin.records(needed, data.sentences, file)
@@ -349,4 +356,4 @@ def _fields(file: str, data: recipes.Data, fields: dict[str, bool]) -> Iterator[
         )
     documents = "none" if data.documents == "line" else data.documents
     source = Source(file, encoding=data.encoding)
-    yield from readers.read(source, mapped or None, documents, data.max_chars, needed=needed)
+    yield from readers.read(source, mapped or None, documents, data.max_chars, needed=needed, numbers=numbers)

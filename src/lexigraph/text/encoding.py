@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text import images
+from lexigraph.text import frames, images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
+from lexigraph.text.spans import SchemeCheck, converted
 from lexigraph.text.tables import Row
 from lexigraph.text.vocabularies import Labels, Vocabularies
 
 if TYPE_CHECKING:
     from lexigraph.text.tokenizer import Tokenizer
-
-
-NUMERIC = {0: "number", 2: "sequence of vectors: one list of numbers for each step, all of one length"}  # by axes
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class ColumnEncoder:
     def __init__(self, columns: Columns, vocabularies: Vocabularies) -> None:
         self.columns, self.vocabularies = columns, vocabularies
         self.unseen: dict[str, tuple[str, int]] = {}  # by column, a label that training has not, and its line
+        self.checks: dict[tuple[str, str], SchemeCheck] = defaultdict(SchemeCheck)  # by column and split
 
     def encode(self, block: Sequence[Example]) -> dict[str, Sequence[Row]]:
         """The values of every column, without boundaries."""
@@ -69,14 +70,13 @@ class ColumnEncoder:
             return self._by_word(column, values)
         if column.kind in ("tags", "class"):
             labels = self.vocabularies.labels(column.vocabulary)
-            return [self._labels(name, labels, value, e.line) for value, e in zip(values, block, strict=True)]
+            return [self._labels(name, labels, value, e) for value, e in zip(values, block, strict=True)]
         if column.kind == "raw":
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
         if column.kind == "image":
             return [images.read(value) for value in values]
-        if column.kind in ("number", "vectors"):
-            shape = self.vocabularies.numbers(column.vocabulary).shape
-            return [numbers_of(column, v, e.line, shape) for v, e in zip(values, block, strict=True)]
+        if column.kind == "vectors":
+            return [self._frames(column, value) for value in values]
         rows = [np.asarray(value) for value in values]
         return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
 
@@ -91,16 +91,26 @@ class ColumnEncoder:
     def _by_word(self, column: Column, values: Sequence[Value]) -> list[Row]:
         words = [words_of(value) for value in values]
         tokenizer = self.vocabularies.tokenizer(column.vocabulary)
-        space = " " * tokenizer.marks_spaces  # as in running text, where the space before a word is part of it
-        cut = iter(tokenizer.encode_batch([space * (i > 0) + word for row in words for i, word in enumerate(row)]))
-        return [[next(cut) for _ in row] for row in words]
+        if tokenizer.marks_spaces:  # as in running text, where the space before a word is part of it
+            words = [[*row[:1], *(f" {word}" for word in row[1:])] for row in words]
+        cut = iter(tokenizer.encode_words([word for row in words for word in row]))
+        return [list(islice(cut, len(row))) for row in words]
 
-    def _labels(self, name: str, labels: Labels, value: Value, line: int) -> np.ndarray:
+    def _frames(self, column: Column, value: Value) -> np.ndarray:
+        array, width = frames.read(value), len(self.vocabularies.numbers(column.vocabulary))
+        if array.shape[1] != width:
+            raise LexigraphError(f"A frame has {array.shape[1]} numbers, and those of this model have {width}.")
+        return array
+
+    def _labels(self, name: str, labels: Labels, value: Value, example: Example) -> np.ndarray:
         one = self.columns[name].kind == "class"
         names = [str(value)] if one else words_of(value)
+        if scheme := self.columns[name].scheme:
+            self.checks[name, example.split].read(names, example.line)
+            names = converted(names, scheme)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
-            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], line))
+            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], example.line))
         return np.asarray(ids[0]) if one else ids
 
     def _check_aligned(
@@ -113,22 +123,6 @@ class ColumnEncoder:
                 )
 
 
-def numbers_of(column: Column, value: Value, line: int, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """A number, or a sequence of vectors: an axis for time, then that of a vector, which `shape` says if known."""
-    where, axes = f"Line {line}: " if line else "", 2 if column.kind == "vectors" else 0
-    try:
-        found = np.asarray(value, np.float32)
-    except (TypeError, ValueError):
-        raise LexigraphError(f"{where}{value!r:.60} is no {NUMERIC[axes]}.") from None
-    if found.ndim != axes or not found.size:
-        raise LexigraphError(f"{where}{value!r:.60} is no {NUMERIC[axes]}.")
-    if not np.isfinite(found).all():
-        raise LexigraphError(f"{where}there is a number that is not finite.")
-    if shape is not None and found.shape[1:] != shape:
-        raise LexigraphError(f"{where}a vector has {found.shape[1]} numbers, and those of training have {shape[0]}.")
-    return found
-
-
 def running(value: Value) -> str:
     """A text, or words as the text that they are."""
     return value if isinstance(value, str) else " ".join(words_of(value))
@@ -139,10 +133,7 @@ def words_of(value: Value) -> list[str]:
     if isinstance(value, str):
         return value.split()
     assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
-    words = [word for word in value if isinstance(word, str)]
-    if len(words) < len(value):
-        raise LexigraphError(f"{list(value)!r:.60} is no list of words.")
-    return words
+    return [str(each) for each in value]
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

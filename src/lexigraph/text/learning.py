@@ -12,7 +12,8 @@ from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, readers
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import Example, numbers_of, running, words_of
+from lexigraph.text.encoding import running, words_of
+from lexigraph.text.spans import converted
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -36,7 +37,7 @@ def learn_vocabularies(
     for name in [name for name in needed if name not in found]:
         own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.kind != "raw"}
         values = (
-            (column, example, example.values[field])
+            (column, example.values[field])
             for example in examples(data, columns, cleaner)
             if example.split == "train"
             for field, column in own.items()
@@ -46,13 +47,11 @@ def learn_vocabularies(
             kind = next(iter(own.values())).cut
             settings = recipes.Tokenizer(kind, size=ALL, min_count=2) if kind else recipe.tokenizer
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
-            found[name] = _tokenizer(settings, special, (running(value) for _, _, value in values))
+            found[name] = _tokenizer(settings, special, (running(value) for _, value in values))
         elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for _, _, value in values for label in _labels(value))
+            found[name] = Labels.learn(label for column, value in values for label in _labels(value, column))
         elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn(
-                (_numbers(column, example, value) for column, example, value in values), "vectors" in kinds
-            )
+            found[name] = Numbers.learn((np.asarray(value) for _, value in values), sequences=kinds == {"vectors"})
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
@@ -80,10 +79,5 @@ def _tokenizer(settings: recipes.Tokenizer, special: tuple[str, ...], texts: Ite
     )
 
 
-def _numbers(column: Column, example: Example, value: readers.Value) -> np.ndarray:
-    """Numbers as they are learned from: of sequences, all their vectors, an axis before that of a vector."""
-    return np.asarray(value) if column.kind == "image" else numbers_of(column, value, example.line)
-
-
-def _labels(value: readers.Value) -> list[str]:
-    return words_of(value) if isinstance(value, list) else [str(value)]
+def _labels(value: readers.Value, column: Column) -> list[str]:
+    return [str(value)] if column.kind == "class" else converted(words_of(value), column.scheme)

@@ -40,8 +40,7 @@ Columns = Mapping[str, str]  # our name → the file's field
 Lines = Iterator[tuple[int, str]]  # number, line
 Filled = Iterator[tuple[int, str, int]]  # number, line that is not blank, number of its paragraph
 Split = Iterator[tuple[int, list[str], int]]  # likewise, the fields of a row
-Value: TypeAlias = "str | int | float | list[str] | list[list[float]] | np.ndarray | Path"
-# a text, a number, words, vectors, a picture as an array or as a file
+Value: TypeAlias = "str | int | float | list[str] | np.ndarray | Path"  # a text, a number, words, a picture
 Json: TypeAlias = "str | int | float | list[Json] | dict[str, Json] | None"
 Rows = Iterator[tuple[int, dict[str, Value], Value]]  # number, columns, a key: a document begins where it changes
 
@@ -61,6 +60,7 @@ def read(
     max_chars: int = MAX_CHARS,
     limit: int | None = None,
     needed: Sequence[str] = ("text",),
+    numbers: Sequence[str] = (),
 ) -> Iterator[Record]:
     """Yield the records of a file one by one.
 
@@ -74,6 +74,7 @@ def read(
         limit: stop after this many records.
         needed: without `columns`, the fields to read, by these names; of a TSV file whose first row has not all of
             them, the first columns.
+        numbers: our names of those that hold lists of numbers, in JSON.
     """
     source = path if isinstance(path, Source) else Source(path)
     kind, fields = file_format(source.path), columns or {}
@@ -87,10 +88,10 @@ def read(
         )
     if kind in CONLL_DEFAULT and documents not in ("none", "file"):
         raise UsageError(f"{source.path}: a CoNLL file marks its documents itself; leave data.documents at 'none'.")
-    numbers = count(1)
+    counted = count(1)
     if kind == "parquet":
-        return islice(_records(source.path, numbers, _parquet_rows(source, numbers, fields, by_field, needed)), limit)
-    lines = zip(numbers, chain.from_iterable(line_blocks(source, max_chars)), strict=False)
+        return islice(_records(source.path, counted, _parquet_rows(source, counted, fields, by_field, needed)), limit)
+    lines = zip(counted, chain.from_iterable(line_blocks(source, max_chars)), strict=False)
     if kind in CONLL_DEFAULT:
         rows = _conll_rows(lines, fields or CONLL_DEFAULT[kind], kind)
     elif kind == "csv":
@@ -99,11 +100,13 @@ def read(
         split = ((number, line.split("\t"), part) for number, line, part in _filled(lines, documents == "blank"))
         rows = _table_rows(split, fields, by_field, needed, header=False)
     elif kind == "json":
-        rows = _json_rows(_filled(lines, documents == "blank"), fields or {name: name for name in needed}, by_field)
+        rows = _json_rows(
+            _filled(lines, documents == "blank"), fields or {name: name for name in needed}, by_field, numbers
+        )
     else:
         (name,) = fields or ("text",)
         rows = ((number, {name: line}, part) for number, line, part in _filled(lines, documents == "blank"))
-    return islice(_records(source.path, numbers, rows), limit)
+    return islice(_records(source.path, counted, rows), limit)
 
 
 def read_text(path: str | Path | Source, max_chars: int = MAX_CHARS, columns: Columns | None = None) -> Iterator[str]:
@@ -176,10 +179,10 @@ def _filled(lines: Lines, by_blank: bool) -> Filled:
             paragraph += by_blank
 
 
-def _json_rows(lines: Filled, fields: Columns, by_field: str) -> Rows:
+def _json_rows(lines: Filled, fields: Columns, by_field: str, numbers: Sequence[str]) -> Rows:
     for number, line, paragraph in lines:
         item = _json_object(line)
-        values: dict[str, Value] = {name: _json_value(item, key) for name, key in fields.items()}
+        values: dict[str, Value] = {name: _json_value(item, key, name in numbers) for name, key in fields.items()}
         yield number, values, _json_value(item, by_field) if by_field else paragraph
 
 
@@ -196,7 +199,7 @@ def _json_object(line: str) -> dict[str, Json]:
     return item
 
 
-def _json_value(item: Mapping[str, Any], key: str) -> str | float | list[str] | list[list[float]]:
+def _json_value(item: Mapping[str, Any], key: str, numbers: bool = False) -> Any:
     value: Any = item
     for part in [key] if key in item else key.split("."):  # "translation.de" is a field of a field
         if not isinstance(value, dict) or part not in value:
@@ -206,18 +209,12 @@ def _json_value(item: Mapping[str, Any], key: str) -> str | float | list[str] | 
         raise _Fault(f"the field '{key}' holds half of a surrogate pair. Write the file again as UTF-8.")
     if isinstance(value, str | int | float):
         return value
+    if numbers and isinstance(value, list):
+        return value
     if isinstance(value, list) and len(texts := [each for each in value if isinstance(each, str)]) == len(value):
         return texts
-    if isinstance(value, list) and all(map(_is_vector, value)):
-        return value
     shown = json.dumps(value, default=str)[:40]
-    raise _Fault(
-        f"the field '{key}' is {shown}; it must be a string, a number, a list of strings or of lists of numbers."
-    )
-
-
-def _is_vector(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(n, int | float) and not isinstance(n, bool) for n in value)
+    raise _Fault(f"the field '{key}' is {shown}; it must be a string, a number or a list of strings.")
 
 
 def _csv_lines(lines: Lines, by_blank: bool) -> Split:

@@ -2,7 +2,7 @@
 
     tokens       values  <eos> w w w <eos> w w <eos> …      offsets  0 4 7 …
     by word      values  w w w w w …                        offsets  0 2 3 … of words, inner  0 3 4 5 … of tokens
-    sequences    values  v v v v v …                        offsets  0 3 5 …
+    sequences    values  v v v v v …                        offsets  0 3 5 …   tags, vectors
     one each     values  v v v …                            class, number, image: value i is that of example i
 
 So an example's tokens with both boundaries are `values[offsets[i] : offsets[i + 1] + 1]`, and the whole is a stream.
@@ -94,8 +94,10 @@ class Table:
 
     @cached_property
     def sequences(self) -> list[str]:
-        """The columns of tokens or vectors, which decide how long a row is."""
-        return [name for name, stored in self.columns.items() if stored.column.kind in ("tokens", "vectors")]
+        """The columns of tokens, which decide how long a row is; where there are none, those of vectors."""
+        columns = {name: stored.column for name, stored in self.columns.items()}
+        tokens = [name for name, column in columns.items() if column.kind == "tokens" and not column.cut]
+        return tokens or [name for name, column in columns.items() if column.kind == "vectors"]
 
     def fetch(
         self,

@@ -42,6 +42,7 @@ from lexigraph.text.vocabulary import BYTES, CAPITAL, KINDS, NEVER, SPECIAL, Cas
 
 FORMAT = 1
 IMPORTED = "imported"
+REMEMBERED = 100_000  # words that need not be cut again
 MOST_TOKENS = 10_000_000  # room for all of them is made before the first is learned
 
 
@@ -64,6 +65,7 @@ class Tokenizer:
         self._content = content
         self._hf = hf.Tokenizer.from_str(json.dumps(content))
         self._ids: dict[str, int] = self._hf.get_vocab()
+        self._words: dict[str, np.ndarray] = {}  # of `encode_words`
         self.kind: str = ours["kind"]
         self.roles: dict[str, int] = {"pad": self.pad, "unk": self.unk, "eos": self.eos, "begin": self.begin}
         if self.kind == IMPORTED:
@@ -232,6 +234,16 @@ class Tokenizer:
         """The ids of each text, as uint32 arrays."""
         flat, lengths = self.encode_flat(texts)
         return np.split(flat, np.cumsum(lengths)[:-1]) if len(texts) else []
+
+    def encode_words(self, words: Sequence[str]) -> list[np.ndarray]:
+        """The ids of words that are cut each by itself; many of those met before are remembered."""
+        known = self._words
+        if unmet := [word for word in dict.fromkeys(words) if word not in known]:
+            if len(known) + len(unmet) > REMEMBERED:
+                known.clear()
+                unmet = list(dict.fromkeys(words))
+            known.update(zip(unmet, self.encode_batch(unmet), strict=True))
+        return [known[word] for word in words]
 
     def _encode_characters(self, text: str) -> np.ndarray:
         """A look-up, many times faster than the model without merges that the file holds."""

@@ -141,28 +141,33 @@ class Numbers:
     shape: tuple[int, ...] = ()
     mean: float = 0.0
     deviation: float = 1.0
+    means: tuple[float, ...] = ()  # of sequences of vectors: of each number of a vector by itself
+    deviations: tuple[float, ...] = ()
 
     @classmethod
     def learn(cls, seen: Iterable[np.ndarray], sequences: bool = False) -> Numbers:
-        """Shape, mean and standard deviation of all numbers, in one pass. A sequence's first axis is its length."""
+        """Shape, mean and standard deviation of all numbers, in one pass. sequences: a value has many vectors."""
         shape: tuple[int, ...] | None = None
-        count, total, squares = 0, 0.0, 0.0
+        count, total, squares = 0, np.zeros(()), np.zeros(())
         for value in seen:
-            own = value.shape[sequences:]
-            shape = own if shape is None else shape
-            if own != shape:
-                raise LexigraphError(f"Values of one column have different shapes: {shape} and {own}.")
-            count, total = count + value.size, total + float(value.sum(dtype=np.float64))
-            squares += float((value.astype(np.float64) ** 2).sum())
-        mean = total / max(1, count)
-        return cls(shape or (), mean, max(squares / max(1, count) - mean**2, 1e-12) ** 0.5)
+            rows = (value if sequences else value[None]).astype(np.float64)
+            shape = rows.shape[1:] if shape is None else shape
+            if rows.shape[1:] != shape:
+                raise LexigraphError(f"Values of one column have different shapes: {shape} and {rows.shape[1:]}.")
+            count, total, squares = count + len(rows), total + rows.sum(0), squares + (rows**2).sum(0)
+        means, mean = total / max(1, count), float(total.mean()) / max(1, count)
+        deviations = np.sqrt(np.maximum(squares / max(1, count) - means**2, 1e-12))
+        deviation = max(float(squares.mean()) / max(1, count) - mean**2, 1e-12) ** 0.5
+        each = (tuple(means.tolist()), tuple(deviations.tolist())) if sequences else ((), ())
+        return cls(shape or (), mean, deviation, *each)
 
     def __len__(self) -> int:
         return int(np.prod(self.shape, dtype=int))
 
     @property
     def fingerprint(self) -> str:
-        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
+        known = {key: value for key, value in asdict(self).items() if value or key not in ("means", "deviations")}
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
 
 
 Vocabulary = Tokens | Labels | Numbers
