@@ -12,6 +12,8 @@ books.joined.txt   books.main.txt, and after every sentence that sentence and th
                    built-in grammar (its training split, spelled as books are), so that plain questions and denials
                    are not rare. Of these, every tenth combination of a word and a construction is kept out: settings
                    are chosen by what a model makes of them (benchmarks/unseen_edits.py), and not by the test split
+books.single.txt   the same without the two of a line, and how many sentences each book has in books.sizes.npy:
+                   all that has to travel to another machine (benchmarks/carry.py)
 books.valid.txt    books.test.txt    as they are: other books again
 
 With --published, the files of `picture-published`, in the published order: first all lines are cleaned, rare words
@@ -37,6 +39,7 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
+import numpy as np
 from clauses import tokenized
 
 from lexigraph.evaluation.latent.sentences import spelled
@@ -85,28 +88,39 @@ def kept_out(clause: Clause) -> bool:
     return any(crc32(f"{trait}+{head_word(clause)}".encode()) % 10 == 1 for trait in traits(clause))
 
 
+def further(main: Path) -> Iterator[str]:
+    """What is added to the sentences of books."""
+    random, lines = Random(0), main.read_text(encoding="utf-8").splitlines()
+    for number in range(STRANGE):
+        yield strange(lines[number * len(lines) // STRANGE], random)
+    for number in range(TOKENS):
+        line = tokenized(lines[(2 * number + 1) * len(lines) // (2 * TOKENS)])
+        yield line[: -2 if number % 2 else None]
+    seen = (clause for clause in clauses(None, split="train") if not kept_out(clause))
+    for clause in islice(seen, GRAMMAR):
+        yield spelled(grammar.realise(clause), spaced=False)
+
+
 def main(source: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    files = {name: (out / f"books.{name}.txt").open("w", encoding="utf-8") for name in ("main", "judge", "joined")}
+    names, sizes = ("main", "judge", "joined", "single"), []
+    files = {name: (out / f"books.{name}.txt").open("w", encoding="utf-8") for name in names}
     for number, lines in enumerate(books(source)):
         if number % JUDGE == JUDGE - 1:
             files["judge"].writelines(f"{line}\n" for line in lines)
             continue
-        files["main"].writelines(f"{line}\n" for line in lines)
+        sizes.append(len(lines))
+        for name in ("main", "single"):
+            files[name].writelines(f"{line}\n" for line in lines)
         for line, following in zip_longest(lines, lines[1:]):
             files["joined"].write(f"{line}\n")
             if following:
                 files["joined"].write(f"{line} {following}\n")
     files["main"].flush()
-    random, lines = Random(0), (out / "books.main.txt").read_text(encoding="utf-8").splitlines()
-    for number in range(STRANGE):
-        files["joined"].write(strange(lines[number * len(lines) // STRANGE], random) + "\n")
-    for number in range(TOKENS):
-        line = tokenized(lines[(2 * number + 1) * len(lines) // (2 * TOKENS)])
-        files["joined"].write(line[: -2 if number % 2 else None] + "\n")
-    seen = (clause for clause in clauses(None, split="train") if not kept_out(clause))
-    for clause in islice(seen, GRAMMAR):
-        files["joined"].write(spelled(grammar.realise(clause), spaced=False) + "\n")
+    np.save(out / "books.sizes.npy", sizes)
+    for line in further(out / "books.main.txt"):
+        for name in ("joined", "single"):
+            files[name].write(f"{line}\n")
     for file in files.values():
         file.close()
     for name in ("valid", "test"):

@@ -288,16 +288,56 @@ SENTENCES = (
     "She counted the coins twice before she answered him.",
     "Tell me what you saw, and tell me slowly!",
 )
+PARSED = "Our shy friend who caught the rabbits wrote your letter in the morning ."
 BLEND = ("I have never been so happy in my life.", "The old house stood alone upon the hill.")
 
 
 def pictures(folder: Path) -> None:
     """What the README shows: sentences with their pictures, and the way from one sentence to another."""
-    books = lexigraph.load("books", device="cpu")
     folder.mkdir(exist_ok=True)
+    (folder / "parse.svg").write_text(_tree(PARSED), encoding="utf-8")
+    (folder / "phrases.svg").write_text(_phrases(PARSED), encoding="utf-8")
+    (folder / "sentiment.svg").write_text(_sentiment(), encoding="utf-8")
+    books = lexigraph.load("books", device="cpu")
     _sheet(folder / "sentences.png", books.pictures(list(SENTENCES)), list(SENTENCES))
     path, _ = books.path_between(*BLEND, steps=5)
     _sheet(folder / "blend.png", books.pictures(path), [str(one) for one in books.blend(*BLEND, steps=5)])
+
+
+def _tree(sentence: str) -> str:
+    """A sentence of the built-in corpus with the arcs of its tree."""
+    from lexigraph.drawing import arcs
+    from lexigraph.text import dependencies
+
+    words, tags, heads, relations = zip(*dependencies.tree(_clause(sentence)), strict=True)
+    return arcs.draw(words, heads, relations, tags)
+
+
+def _phrases(sentence: str) -> str:
+    """A sentence of the built-in corpus with its phrases."""
+    from lexigraph.drawing import nodes
+    from lexigraph.text import phrases
+
+    return nodes.draw(phrases.tree(_clause(sentence)))
+
+
+def _clause(sentence: str) -> Any:
+    from lexigraph.text import constructions, grammar
+
+    return next(clause for clause in constructions.clauses(None) if grammar.realise(clause) == sentence)
+
+
+def _sentiment() -> str:
+    """What two negations make of a word of praise, at every node."""
+    from lexigraph.drawing import nodes
+    from lexigraph.text import sentiment
+    from lexigraph.text.trees import parse
+
+    tree = parse(
+        "(S (NP I) (VP (V do) (RB not) (VB think) (SBAR (IN that) (S (NP (DT the) (NN film)) "
+        "(VP (VBD was) (RB not) (ADJP (RB very) (JJ good)))))) (. .))"
+    )
+    return nodes.draw(sentiment.judged(tree), ["-1", "0", "+1"])
 
 
 def _sheet(file: Path, drawn: Any, captions: list[str]) -> None:

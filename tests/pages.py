@@ -15,6 +15,7 @@ import sys
 import textwrap
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from lexigraph import cli, entry
 from lexigraph import recipe as recipes
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.run import Run
-from lexigraph.text import constructions, edits
+from lexigraph.text import constructions, edits, phrases, sentiment
 from lexigraph.text.builtin import records
 
 ROOT = Path(__file__).parents[1]
@@ -52,10 +53,28 @@ def commands(page: Path) -> list[str]:
     return [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
 
 
+def conllu(number: int, row: tuple[str, ...]) -> str:
+    """A word with its tag, head and relation as a line of CoNLL-U."""
+    word, tag, head, relation = row
+    return f"{number}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n"
+
+
 @cache
 def files() -> dict[str, str]:
-    """What pages take for granted: a text of one's own and another one, pairs, texts with labels, words with tags."""
+    """What pages take for granted: a text of one's own and another one, pairs, texts with labels, words with tags or
+    trees."""
     labels = [record.columns for record in records(("text", "label"), 200)]
+    trees = [
+        zip(*record.columns.values(), strict=True)
+        for record in records(("tokens", "tags", "heads", "relations"), 100)
+    ]
+    brackets = {
+        name: "".join(f"{tree}\n" for tree in islice(trees, 200))
+        for name, trees in (
+            ("films.trees", sentiment.trees()),
+            ("bank.mrg", map(phrases.tree, constructions.clauses(200))),
+        )
+    }
     tagged = [zip(*record.columns.values(), strict=True) for record in records(("tokens", "tags"), 200)]
     return {
         "book.txt": textwrap.fill(" ".join(constructions.sentences(200)).replace(" .", "."), 70) + "\n",
@@ -69,6 +88,8 @@ def files() -> dict[str, str]:
         "other.txt": "\n".join(constructions.sentences(50, seed=1)) + "\n",
         "pairs.tsv": "".join(f"{source}\t{target}\n" for source, target in edits.edit_pairs("ask-auxiliary", 200)),
         "films.tsv": "".join(f"{row['text']}\t{row['label']}\n" for row in labels),
+        "trees.conllu": "\n".join("".join(map(conllu, range(1, 99), tree)) for tree in trees),
+        **brackets,
         "tags.conll": "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in tagged),
     }
 

@@ -16,7 +16,7 @@ ROOT = Path(lexigraph.__file__).parent
 ORDER = (  # a module may import only from its own group and those before it
     {"lexigraph", "errors", "memory", "stored", "compiled"},
     {"registry", "sections", "recipe", "run", "toml", "upgrades", "explain", "outputs", "locks", "checksums"},
-    {"text", "words"},
+    {"text", "words", "drawing"},
     {"nn", "objectives"},
     {"weights"},
     {"models"},

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexigraph import recipe as recipes
+from lexigraph import upgrades
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import SYSTEMS, WORD_SYSTEMS
 
@@ -328,3 +329,19 @@ def test_keys_that_are_gone_are_refused_with_what_stands_in_their_place(key, val
 def test_keys_of_another_name_are_refused_with_the_new_one(system, was, now):
     with pytest.raises(UsageError, match=f"^{was} is gone; write {now}\\.$"):
         recipes.read(system, {was: 1})
+
+
+def test_a_system_that_became_a_case_of_another_is_refused_with_what_to_write(write):
+    with pytest.raises(UsageError, match=r'mine\.toml, line 1: .*write system = "rnn-lm" and cell = "lstm"'):
+        recipes.read(write('system = "lstm-lm"\n'))
+
+
+def test_older_recipes_of_such_a_system_are_read_as_that_case():
+    part = {"system": "lstm-lm", "layers": 1}
+    upgraded = upgrades.recipe({"system": "lstm-lm", "model": {"dim": 8}, "parts": {"reader": part}}, 2)
+    assert upgraded == {
+        "system": "rnn-lm",
+        "model": {"cell": "lstm", "dim": 8},
+        "parts": {"reader": {"system": "rnn-lm", "cell": "lstm", "layers": 1}},
+    }
+    assert part["system"] == "lstm-lm"  # the caller's own are left alone

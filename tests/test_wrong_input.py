@@ -269,7 +269,7 @@ def test_a_damaged_start_is_refused_before_training(run, refused, damage):
 
 def test_a_model_of_one_system_cannot_be_the_start_of_another(run, refused):
     sentence = refused(WRONG_USAGE, "train", "lstm-lm", "--data", "good.txt", "--out", "new", "--from", "run")
-    assert_says(sentence, "run", "gpt", "lstm-lm")
+    assert_says(sentence, "run", "gpt", "rnn-lm")
 
 
 # ---- where a run goes ----

@@ -38,6 +38,7 @@ from lexigraph.weights import write_tensors
 TABLES = "tables"  # the folder of the encoded text, until the run is finished
 UNIGRAMS = "unigrams.npy"  # how often each token stands in the training text or, of pairs, its targets: the baseline
 FILES = "files"  # the key of config.json with the checksums of files that never change
+SHOWN = 3  # labels in a message
 START = "start.safetensors"  # the weights that fine-tuning starts from
 
 
@@ -105,6 +106,12 @@ def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
             reporter.say(
                 f"Held-out examples have a {column} that training has not seen ({label!r}{where}): it is wrong."
             )
+        for column, once in written.seen_once().items():
+            if once:
+                reporter.say(
+                    f"A single training example has the {column} {', '.join(map(repr, once[:SHOWN]))}"
+                    f"{f' or one of {len(once) - SHOWN} others' if len(once) > SHOWN else ''}: too few to learn it."
+                )
     return vocabularies
 
 

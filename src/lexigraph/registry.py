@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
+from lexigraph import upgrades
 from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -139,6 +140,14 @@ SYSTEMS: dict[str, System] = {
         fields=("text", "label"),
         exempt=NAMES_A_CLASS,
     ),
+    "classifier": System(
+        "lexigraph.models.classifier:Classifier",
+        "lexigraph.abilities.classifying:Classifier",
+        "classification",
+        ("classify",),
+        fields=("text", "label"),
+        exempt=NAMES_A_CLASS,
+    ),
     "tagger": System(
         "lexigraph.models.tagger:Tagger",
         "lexigraph.abilities.tagging:Tagger",
@@ -154,6 +163,36 @@ SYSTEMS: dict[str, System] = {
         ("tag",),
         fields=("frames", "tags"),
         exempt=TAGS_ALL,
+    ),
+    "recursive": System(
+        "lexigraph.models.recursive:Recursive",
+        "lexigraph.abilities.trees:TreeClassifier",
+        "trees",
+        ("classify",),
+        fields=("tokens", "tree"),
+        exempt=NAMES_A_CLASS,
+    ),
+    "parser": System(
+        "lexigraph.models.biaffine:BiaffineParser",
+        "lexigraph.abilities.parsing:DependencyParser",
+        "parsing",
+        ("parse",),
+        fields=("tokens", "heads", "relations", "tags"),
+        exempt={
+            "causality": "every word sees the whole sentence, before and after it",
+            "cache": "it finds the whole tree at once and writes no text step by step",
+        },
+    ),
+    "constituency": System(
+        "lexigraph.models.constituency:ConstituencyParser",
+        "lexigraph.abilities.phrases:PhraseParser",
+        "phrases",
+        ("parse",),
+        fields=("tokens", "tags", "phrases"),
+        exempt={
+            "causality": "every word sees the whole sentence, before and after it",
+            "cache": "it finds the whole tree at once and writes no text step by step",
+        },
     ),
     "regressor": System(
         "lexigraph.models.regressor:RecurrentRegressor",
@@ -191,8 +230,6 @@ SYSTEMS: dict[str, System] = {
 }
 
 
-RENAMED = {"lstm-lm": 'write system = "rnn-lm", with cell = "lstm" (the recipe lstm-lm is as it was)'}
-
 WORD_VECTORS = "word-vectors"
 WORD_SYSTEMS: dict[str, WordSystem] = {
     WORD_VECTORS: WordSystem(
@@ -213,8 +250,12 @@ WORD_SYSTEMS: dict[str, WordSystem] = {
 
 def system(name: str) -> System:
     """The network of that name, or an error that names the nearest one."""
-    if name in RENAMED:
-        raise UsageError(f"The system {name} is a case of another one now: {RENAMED[name]}.")
+    if name in upgrades.SYSTEMS:
+        now, case = upgrades.SYSTEMS[name]
+        keys = ", ".join(f'{key} = "{value}"' for key, value in case.items())
+        raise UsageError(
+            f'The system {name} is a case of {now} now: write system = "{now}" and {keys} beside its keys.'
+        )
     if name not in SYSTEMS:
         raise UsageError(f"There is no system named {name!r}{nearest(name, [*SYSTEMS, *WORD_SYSTEMS])}")
     return SYSTEMS[name]

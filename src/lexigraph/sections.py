@@ -40,7 +40,7 @@ class Data:
 
     train: str | tuple[str, ...] = key(
         "",
-        about="the training text: files, folders, patterns, `grammar` (the built-in corpus), a language as anbn:100",
+        about="the training text: files, folders, patterns, a built-in corpus (grammar, sentiment), or anbn:100 …",
     )
     valid: str | tuple[str, ...] = key("", about="the validation text; empty: taken from `train` as `split` says")
     test: str | tuple[str, ...] = key("", about="the test text; empty: taken from `train` as `split` says")

@@ -22,6 +22,7 @@ ASKED = {  # ability → the run that has it, and how it is asked
     "translate": ("transformer", lambda m, t: m.translate(t, beam=1)),
     "translator's score": ("transformer", lambda m, t: m.score(t, sources=t)),
     "tag": ("tagger", lambda m, t: m.tag(t)),
+    "parse": ("parser", lambda m, t: m.parse(t)),
     "classify": ("bow", lambda m, t: m.classify(t)),
     "solve": ("picture", lambda m, t: m.solve(t)),
     "decode": ("picture", lambda m, t: m.decode(m.encode(t))),
@@ -49,6 +50,8 @@ def test_one_text_has_one_answer_and_it_is_the_first_of_many(model, ability):
         assert np.allclose(one, alone[0], atol=1e-5)
     elif ability == "rank":  # sorted
         assert one == alone[0]
+    elif ability == "parse":
+        assert str(one) == str(several[0]) == str(alone[0])
     elif ability not in ("score", "translator's score", "complete", "fill", "classify", "tag", "solve", "neighbours"):
         assert one == several[0] == alone[0]
     assert type(one) is type(alone[0])
@@ -60,7 +63,7 @@ def test_what_is_no_text_gets_a_sentence(model, given):
     for ask in (gpt.generate, gpt.complete, gpt.score, gpt.rank, picture.encode, picture.solve):
         with pytest.raises((UsageError, TextError), match=r"text|list|character"):
             ask(given)
-    for ask in (model("tagger").tag, model("transformer").translate, model("bert").fill):
+    for ask in (model("tagger").tag, model("parser").parse, model("transformer").translate, model("bert").fill):
         with pytest.raises((UsageError, TextError)):
             ask(given)
     with pytest.raises(UsageError):

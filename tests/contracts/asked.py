@@ -21,9 +21,8 @@ def scored(found: Any) -> list[tuple[str, float]]:
 
 
 def inputs_of(model: Any) -> list[Any]:
-    """What the built-in corpus has for the first field of the model's examples: texts, pictures."""
-    fields = SYSTEMS[model.recipe.system].fields
-    return [record.columns[fields[0]] for record in builtin.records(fields, 4)]
+    """Records of the built-in corpus, as the model's examples are: texts, pictures, trees."""
+    return [record.columns for record in builtin.records(SYSTEMS[model.recipe.system].fields, 4)]
 
 
 ASKED: dict[str, Callable[[Any], Any]] = {
@@ -43,6 +42,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(inputs_of(m))],
     "estimate": lambda m: m.estimate(inputs_of(m)),
     "tag": lambda m: [[(w.tag, w.probability) for w in row] for row in m.tag(inputs_of(m))],
+    "parse": lambda m: [(str(tree), tree.record()) for tree in m.parse(SENTENCES)],
     "neighbours": lambda m: [
         [(str(n), n.similarity) for n in r] for r in m.neighbours(SENTENCES[:1], SENTENCES, k=2)
     ],

@@ -28,30 +28,41 @@ from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table, tables
 from lexigraph.text.vocabularies import Vocabularies
 
+BERT: dict[str, Any] = {  # as a part
+    "parts.reader.system": "bert",
+    "parts.reader.dim": 16,
+    "parts.reader.layers": 1,
+    "parts.reader.dropout": 0.0,
+    "tokenizer.special": ["<mask>"],
+}
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than the recipes of their names
     "lstm-lm": ("lstm-lm", {}),
     "rnn-lm-output": ("rnn-lm", {"model.recurrence": "output", "model.layers": 1}),
     "gru-lm": ("gru-lm", {}),
-    "irnn-lm": ("irnn-lm", {"objective.stabiliser": 0.1}),
+    "irnn-lm": (
+        "irnn-lm",
+        {"objective.stabiliser": 1.0, "model.layers": 1, "model.scale": 0.3, "model.tied": False},
+    ),
     "unitary-lm": ("unitary-lm", {"model.learned_start": True}),
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
-    "tagger-bert": (
-        "tagger",
-        {
-            "parts.reader.system": "bert",
-            "parts.reader.dim": 16,
-            "parts.reader.layers": 1,
-            "parts.reader.dropout": 0.0,
-            "tokenizer.special": ["<mask>"],
-        },
-    ),
+    "tree-lstm": ("recursive", {"model.form": "lstm"}),
+    "tree-lstm-child-sum": ("recursive", {"model.form": "child-sum", "objective.nodes": "root"}),
+    "tagger-bert": ("tagger", BERT),
+    "tagger-letters": ("tagger", {"model.characters": "cnn", "model.vectors": 8, "model.tuned": True}),
     "tagger-crf": ("tagger", {"model.output": "crf", "model.scheme": "BIOES", "model.characters": "cnn"}),
     "tagger-summed": (
         "tagger",
         {"model.characters": "lstm", "model.vectors": 16, "model.tuned": True, "model.joined": "summed"},
     ),
+    "classifier-cnn": ("classifier", {"model.encoder": "cnn", "model.embedding": 0, "model.hidden": [16]}),
+    "parser-subtypes": ("parser", {"objective.tags": 0.0, "objective.subtypes": True}),
+    "classifier-attention": (
+        "classifier",
+        {"model.encoder": "gru", "model.pooling": "attention", "model.vectors": 8},
+    ),
+    "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
     "picture-analogies": (
         "picture",
         {

@@ -267,6 +267,7 @@ def test_the_norm_stabiliser_counts_changes_of_norm_inside_the_texts():
         ({"cell": "gur"}, "did you mean 'gru'"),
         ({"cell": "unitary", "dim": 7}, "two real ones each: 7 is odd"),
         ({"cell": "gru", "projection": 2}, "leave projection at 0 for gru"),
+        ({"cell": "gru", "forget_bias": 1.0}, "leave forget_bias at 0 for gru"),
         ({"cell": "lstm", "projection": 6}, "must be below 6"),
     ],
 )

@@ -105,6 +105,18 @@ def many(
     return every, False
 
 
+def words_of_texts(given: object, purpose: str) -> tuple[list[list[str]], bool]:
+    """The words of each text, between white space or given as lists, and whether it was one text. None may be empty.
+
+    purpose: what the words are wanted for: "tag", "parse".
+    """
+    texts, one = many(given, (str, list, tuple), alone=(str,))
+    rows = [text.split() if isinstance(text, str) else many(text, named="word")[0] for text in texts]
+    if empty := [number for number, row in enumerate(rows, 1) if not row]:
+        raise TextError(empty[0], len(rows), f"has no words to {purpose}.")
+    return rows, one
+
+
 def _check_unicode(every: Sequence[object], kinds: tuple[type, ...]) -> None:
     """Refuse half characters, which come from bytes that are not UTF-8 and which no tokenizer takes; a file may be
     named so."""

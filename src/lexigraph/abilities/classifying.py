@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
 import numpy as np
 import torch
 
-from lexigraph.abilities.asking import many, whole
+from lexigraph.abilities.asking import TextError, many, whole
 from lexigraph.abilities.textmodel import BATCH_SIZE, Input, TextModel
 from lexigraph.errors import UsageError
-from lexigraph.nn.classifier import LABEL, ClassifierNetwork
+from lexigraph.nn.classifier import LABEL, Classified, ClassifierNetwork
 from lexigraph.nn.network import columns_of
 from lexigraph.text.readers import Value
 
 
 @dataclass(frozen=True)
 class Classification:
-    """A class, how probable it is, and how probable all are."""
+    """A class, how probable it is, and how probable all are; what attention took of each token, if it pools."""
 
     label: str
     probability: float
     probabilities: dict[str, float]
+    attention: list[tuple[str, float]] = field(default_factory=list)
 
     def __str__(self) -> str:
         return self.label
+
+    def record(self) -> dict[str, object]:
+        """What `--json` prints beside the class."""
+        return {}
+
+    def svg(self) -> str:
+        """A drawing, where there is something to draw."""
+        raise UsageError("Only trees are drawn: this model reads none.")
 
 
 class Classifier(TextModel):
@@ -48,14 +57,23 @@ class Classifier(TextModel):
         names = self.vocabularies.labels(LABEL).names
         found = []
         every, one = self._examples(examples)
+        for number, each in enumerate(every, 1):
+            if isinstance(each, str) and not each.strip():
+                raise TextError(number, len(every), "is empty: there is nothing to classify.")
         for batch in self._batches(every, BATCH_SIZE):
             with torch.inference_mode():
                 answers = self.network.predict(batch)
             for answer in answers:
                 values = dict(zip(names, answer.probabilities.tolist(), strict=True))
                 label = max(values, key=values.__getitem__)
-                found.append(Classification(label, values[label], values))
+                found.append(Classification(label, values[label], values, self._attention(answer)))
         return found[0] if one else found
+
+    def _attention(self, answer: Classified) -> list[tuple[str, float]]:
+        if answer.tokens is None or answer.attention is None:
+            return []
+        tokenizer = self.vocabularies.tokenizer(columns_of(self.recipe)["text"].vocabulary)
+        return list(zip(tokenizer.tokens(answer.tokens.tolist()), answer.attention.tolist(), strict=True))
 
     def _examples(self, given: object) -> tuple[list[Input], bool]:
         """What is to be classified as a list, and whether it was one: texts, or pictures as files and arrays."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import torch
 
-from lexigraph.abilities.asking import TextError, many
+from lexigraph.abilities.asking import many, words_of_texts
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.nn.tagging import TAGS, TaggerNetwork
 from lexigraph.text import frames
@@ -42,10 +42,7 @@ class Tagger(TextModel):
         >>> [str(word) for word in model.tag(["She sings ."])[0]]        # doctest: +SKIP
         ['She/PRON', 'sings/VERB', './PUNCT']
         """
-        given, one = many(texts, (str, list, tuple), alone=(str,))
-        rows = [text.split() if isinstance(text, str) else many(text, named="word")[0] for text in given]
-        if empty := [number for number, row in enumerate(rows, 1) if not row]:
-            raise TextError(empty[0], len(rows), "has no words to tag.")
+        rows, one = words_of_texts(texts, "tag")
         found = [
             [TaggedWord(word, *each) for word, each in zip(row, tags, strict=True)]
             for row, tags in zip(rows, _tags(self, "tokens", rows), strict=True)

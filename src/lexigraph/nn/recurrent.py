@@ -50,7 +50,7 @@ class Recurrent(nn.Module):
         fused: bool = True,  # on torch's kernels, where it has the cell
     ) -> None:
         super().__init__()
-        _check(cell, dim, projection)
+        _check(cell, dim, projection, forget_bias)
         fused = fused and cell in KERNELS
         self.cell, self.dim, self.state_width, self.given = cell, dim, projection or dim, given
         self.directions, self.average = 1 + bidirectional, bidirectional and merge == "average"
@@ -216,11 +216,13 @@ def norm_changes(
     return changes.sum()
 
 
-def _check(cell: str, dim: int, projection: int) -> None:
+def _check(cell: str, dim: int, projection: int, forget_bias: float) -> None:
     if cell not in CELLS:
         raise UsageError(f"There is no recurrent cell named {cell!r}{nearest(cell, CELLS)}")
     if projection and not CELLS[cell].memory:
         raise UsageError(f"Only an LSTM's state can be projected: leave projection at 0 for {cell}.")
+    if forget_bias and not CELLS[cell].memory:
+        raise UsageError(f"Only an LSTM has a forget gate: leave forget_bias at 0 for {cell}.")
     if projection >= dim:
         raise UsageError(f"A projection to {projection} numbers makes nothing narrower: it must be below {dim}.")
     if cell == "unitary" and dim % 2:

@@ -46,10 +46,7 @@ WORD_DROPOUT = 7  # the stream of its random numbers
 
 
 @dataclass(frozen=True)
-class WordConfig:
-    cell: Literal["lstm", "gru", "rnn"] = key("lstm", about="the recurrent cell that reads a sentence")
-    layers: int = ranged(1, 1, about="recurrent layers in each direction")
-    dim: int = ranged(128, 1, about="numbers in the state of each direction")
+class TableConfig:
     embedding: int = ranged(100, 1, about="numbers in the vector of a token, where no part reads for it")
     characters: Literal["none", "cnn", "lstm"] = key("none", about="what reads the letters of a word")
     character_embedding: int = ranged(30, 1, about="numbers in the vector of a character")
@@ -65,10 +62,17 @@ class WordConfig:
     dropout: float = ranged(
         0.3, 0, 0.999, about="share of the numbers set to 0 on embeddings, between layers and on states"
     )
+
+
+@dataclass(frozen=True)
+class WordConfig(TableConfig):
+    cell: Literal["lstm", "gru", "rnn"] = key("lstm", about="the recurrent cell that reads a sentence")
+    layers: int = ranged(1, 1, about="recurrent layers in each direction")
+    dim: int = ranged(128, 1, about="numbers in the state of each direction")
     locked: bool = key(False, about="dropout sets the same numbers to 0 in all words of a sentence")
 
 
-def columns(config: WordConfig) -> Columns:
+def columns(config: TableConfig) -> Columns:
     """What is read of a sentence: its words, and as the config says their letters and their own vectors."""
     found = {WORDS: Column("tokens", field="tokens", by_word=True)}
     if config.characters != "none":
@@ -99,14 +103,15 @@ class Characters(nn.Module):
         return self.lstm(C, lengths)[1]["h"].flatten(1)  # the last state of each direction
 
 
-class WordEncoder(nn.Module):
-    """A sentence of words as one vector for each; `words(batch, reader)`."""
+class WordTables(nn.Module):
+    """A vector for every word that does not see the others: `words.vectors_of(batch, reader)`."""
 
-    def __init__(self, config: WordConfig, vocabularies: Vocabularies, reader: Reader | None = None) -> None:
+    def __init__(self, config: TableConfig, vocabularies: Vocabularies, reader: Reader | None = None) -> None:
         """reader: the part that reads in the place of the table of tokens; it stays the network's own."""
         super().__init__()
         tokens = vocabularies.tokens()
-        self.config, self.end, self.unk = config, tokens.eos, tokens.unk
+        self.config: TableConfig = config
+        self.end, self.unk = tokens.eos, tokens.unk
         self.embedding = None if reader else TokenTable(len(tokens), config.embedding)
         self.characters = self.vectors = None
         if config.characters != "none":
@@ -122,16 +127,7 @@ class WordEncoder(nn.Module):
                 f'model.embedding = {config.vectors}, or model.joined = "concatenated".'
             )
         widths = [own, self.characters.width if self.characters else 0, 0 if self.summed else config.vectors]
-        self.lstm = Recurrent(
-            config.cell,
-            sum(widths),
-            config.dim,
-            config.layers,
-            bidirectional=True,
-            dropout=config.dropout,
-            locked=config.locked,
-        )
-        self.width = self.lstm.width
+        self.width = sum(widths)
         for table in filter(None, (self.embedding, self.vectors)):
             nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
         if self.vectors is not None:
@@ -142,7 +138,7 @@ class WordEncoder(nn.Module):
     def prepare(
         self, examples: Examples, seeds: Seeds | None = None, reader: Reader | None = None
     ) -> dict[str, Tensor]:
-        """What `forward` reads of a batch; with seeds, in training, some words are unknown."""
+        """What is read of a batch; with seeds, in training, some words are unknown."""
         rows = cast(Sequence[list[np.ndarray]], examples[WORDS])
         found = {"lengths": torch.tensor([len(row) for row in rows])}
         if reader is not None:
@@ -165,20 +161,8 @@ class WordEncoder(nn.Module):
             found[VECTORS] = _padded(cast(Sequence[list[np.ndarray]], examples[VECTORS]))[:, :, 0].clamp(min=0)
         return found
 
-    def forward(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T h"]:
-        """A vector for every word."""
-        e = self.vectors_of(batch, reader)
-        if not self.config.locked:  # else the layers themselves do it
-            e = F.dropout(e, self.config.dropout, self.training)
-        return self._dropped(self.lstm(e, batch["lengths"])[0])
-
-    def _dropped(self, h: Float[Tensor, "B T h"]) -> Float[Tensor, "B T h"]:
-        if self.config.locked:
-            return h * F.dropout(h.new_ones(len(h), 1, h.shape[2]), self.config.dropout, self.training)
-        return F.dropout(h, self.config.dropout, self.training)
-
     def vectors_of(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T e"]:
-        """A vector for every word that does not see the others yet."""
+        """A vector for every word."""
         e = [self._mean_of_pieces(batch, reader)]
         if self.vectors is not None and self.summed:
             e = [e[0] + self.vectors(batch[VECTORS])]
@@ -200,6 +184,36 @@ class WordEncoder(nn.Module):
         E = F.embedding(pieces.clamp(min=0), table)
         weights = inside.to(E.dtype)
         return (E * weights[:, :, :, None]).sum(2) / weights.sum(2, keepdim=True).clamp(min=1)
+
+
+class WordEncoder(WordTables):
+    """The same, and then every word sees its sentence: `words(batch, reader)`."""
+
+    def __init__(self, config: WordConfig, vocabularies: Vocabularies, reader: Reader | None = None) -> None:
+        super().__init__(config, vocabularies, reader)
+        self.config: WordConfig = config
+        self.lstm = Recurrent(
+            config.cell,
+            self.width,
+            config.dim,
+            config.layers,
+            bidirectional=True,
+            dropout=config.dropout,
+            locked=config.locked,
+        )
+        self.width = self.lstm.width
+
+    def forward(self, batch: Batch, reader: Reader | None = None) -> Float[Tensor, "B T h"]:
+        """A vector for every word."""
+        e = self.vectors_of(batch, reader)
+        if not self.config.locked:  # else the layers themselves do it
+            e = F.dropout(e, self.config.dropout, self.training)
+        return self._dropped(self.lstm(e, batch["lengths"])[0])
+
+    def _dropped(self, h: Float[Tensor, "B T h"]) -> Float[Tensor, "B T h"]:
+        if self.config.locked:
+            return h * F.dropout(h.new_ones(len(h), 1, h.shape[2]), self.config.dropout, self.training)
+        return F.dropout(h, self.config.dropout, self.training)
 
 
 def _padded(rows: Sequence[list[np.ndarray]]) -> Int[Tensor, "B T P"]:

@@ -1,7 +1,8 @@
-"""The built-in corpus as records: an English grammar, so that every system can be trained without any data.
+"""The built-in corpora as records: made by an English grammar, so that every system can be trained without any data.
 
-Wherever a file is expected, the name `grammar` means this corpus; each field of a record comes from one clause. Names
-as `anbn:100` mean formal languages and other tests of memory (languages.py).
+Wherever a file is expected, the name `grammar` means the one that has all fields, each from one clause, `sentiment`
+praise and blame with their class (sentiment.py), and names as `anbn:100` mean formal languages and other tests of
+memory (languages.py).
 """
 
 from __future__ import annotations
@@ -13,35 +14,40 @@ import numpy as np
 
 from lexigraph.errors import UsageError
 from lexigraph.text import languages
-from lexigraph.text.files import GRAMMAR as GRAMMAR
+from lexigraph.text.files import GRAMMAR, SENTIMENT
 from lexigraph.text.readers import Record, Value
 
 Fields = Mapping[str, Value]
 
 
 def sentences(count: int, name: str = GRAMMAR) -> Iterator[str]:
-    """So many sentences, or strings of the language of that name."""
+    """So many sentences of a built-in corpus, or strings of the language of that name."""
     if lengths := languages.named(name):
         return languages.strings(lengths, count)
+    if name == SENTIMENT:
+        return (str(values["text"]) for values in islice(_judgements(), count))
     from lexigraph.text import constructions  # its lexicon takes a while
 
     return constructions.sentences(count)
 
 
 def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[Record]:
-    """So many records with these fields, of the built-in corpus or of a language."""
+    """So many records with these fields, of a built-in corpus or of a language."""
     if lengths := languages.named(name):
         if lengths.language != "adding" or set(fields) != set(languages.SUM):
             raise UsageError(
                 f"{name} has no records of {' and '.join(fields)}; it has {languages.fields_of(lengths)}."
             )
-        for number, both in enumerate(languages.sums(lengths, count)):
-            yield Record(dict(zip(languages.SUM, both, strict=True)), number, number + 1)
+        for number, sums in enumerate(languages.sums(lengths, count)):
+            yield Record(dict(zip(languages.SUM, sums, strict=True)), number, number + 1)
         return
-    maker = next((make for known, make in MAKERS.items() if set(fields) <= set(known)), None)
+    makers = CORPORA[name]
+    maker = next((make for known, make in makers.items() if set(fields) <= set(known)), None)
     if maker is None:
-        known = "; ".join(" and ".join(names) for names in MAKERS)
-        raise UsageError(f"The built-in corpus has no records of {' and '.join(fields)}; it has those of {known}.")
+        known = "; ".join(" and ".join(names) for names in makers)
+        raise UsageError(
+            f"The built-in corpus {name} has no records of {' and '.join(fields)}; it has those of {known}."
+        )
     for number, values in enumerate(islice(maker(), count)):
         yield Record(dict(values), number, number + 1)
 
@@ -73,6 +79,13 @@ def _constructions() -> Iterator[Fields]:
         yield {"text": grammar.realise(clause), "label": clause.construction}
 
 
+def _judgements() -> Iterator[Fields]:
+    """Praise, blame and neither."""
+    from lexigraph.text import sentiment
+
+    return ({"text": text, "label": label} for text, label in sentiment.items())
+
+
 def _parts() -> Iterator[Fields]:
     """Words, and which of them are the subject, the objects and the place of the clause, as B-, I- and O tags."""
     from lexigraph.text import constructions, grammar
@@ -89,6 +102,32 @@ def _parts() -> Iterator[Fields]:
                     tags[first : first + len(phrase)] = [f"B-{name}", *[f"I-{name}"] * (len(phrase) - 1)]
                     break
         yield {"tokens": words, "tags": tags}
+
+
+def _constituents() -> Iterator[Fields]:
+    """Words, their tags, and the phrases that they form."""
+    from lexigraph.text import constructions, phrases
+
+    for clause in constructions.clauses(None):
+        tree = phrases.tree(clause)
+        yield {"tokens": list(tree.words), "tags": tree.tags, "phrases": tree.phrases}
+
+
+def _judged_trees() -> Iterator[Fields]:
+    """Trees with the sentiment of every node: praise, blame or neither."""
+    from lexigraph.text import sentiment
+
+    return ({"tokens": list(tree.words), "tree": list(tree.spans)} for tree in sentiment.trees())
+
+
+def _trees() -> Iterator[Fields]:
+    """Words, the head that each hangs on, the relation between them, and the word's part of speech."""
+    from lexigraph.text import constructions, dependencies
+
+    for clause in constructions.clauses(None):
+        words = dependencies.tree(clause)
+        fields = zip(("tokens", "tags", "heads", "relations"), zip(*words, strict=True), strict=True)
+        yield {name: [str(each) for each in values] for name, values in fields}
 
 
 def _same(words: list[str], phrase: list[str], tags: list[str]) -> bool:
@@ -136,12 +175,17 @@ def _signals() -> Iterator[Fields]:
         yield {"frames": (np.stack([signal, 10 * signal]) + noise).T.astype(np.float32), "tags": tags}
 
 
-MAKERS: dict[tuple[str, ...], Callable[[], Iterator[Fields]]] = {
+Makers = dict[tuple[str, ...], Callable[[], Iterator[Fields]]]  # by the fields of what they make
+MAKERS: Makers = {
     ("source", "target"): _questions,
     ("text", "label"): _constructions,
     ("tokens", "tags"): _parts,
+    ("tokens", "heads", "relations", "tags"): _trees,
+    ("tokens", "tags", "phrases"): _constituents,
+    ("tokens", "tree"): _judged_trees,
     ("image", "label"): _scenes,
     languages.SUM: _sums,
     ("frames", "tags"): _signals,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }
+CORPORA: dict[str, Makers] = {GRAMMAR: MAKERS, SENTIMENT: {("text", "label"): _judgements}}

@@ -6,6 +6,10 @@ cleaned, stored, cut, planned, padded and measured by these declarations alone.
     {"text": Column("tokens")}                                              a language model
     {"source": Column("tokens"), "target": Column("tokens")}                a translator
     {"words": Column("tokens", by_word=True), "tags": Column("tags", vocabulary="tags", aligned="words")}   a tagger
+    {"words": Column("tokens", by_word=True), "tree": Column("spans", vocabulary="tree", aligned="words")}  of trees
+    {"words": …, "heads": Column("heads", aligned="words"), "relations": Column("tags", …)}                 a parser
+
+Spans are rows (first word, last word, label): an answer (none: no row), names in a text, a tree (parents first).
 
 Examples of one training may come from several tables: `[data]`, and further ones named `[data.NAME]`.
 """
@@ -37,10 +41,16 @@ class Column:
     optional: bool = False  # absent when a trained model is used: labels, targets
     scheme: str = ""  # tags: of spans, which are rewritten in this one (spans.py); "": tags as they are
     blank: bool = False  # tokens: an example may be without; then it is an empty text
+    until: str = ""  # labels are read up to any of these signs: "NP-SBJ" up to "-=" is "NP"
 
     def field_of(self, name: str) -> str:
         """The field that this column, named `name`, is read from."""
         return self.field or name
+
+    @property
+    def learned(self) -> bool:
+        """Whether its values have a vocabulary, which training text teaches; bytes and heads have none."""
+        return self.kind not in ("raw", "heads")
 
     @property
     def sequence(self) -> bool:

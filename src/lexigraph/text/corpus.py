@@ -17,9 +17,9 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, frames, images, readers, sentences
+from lexigraph.text import builtin, clean, files, frames, heads, images, readers, sentences
 from lexigraph.text.columns import Columns
-from lexigraph.text.encoding import Example, running
+from lexigraph.text.encoding import Example, running, words_of
 from lexigraph.text.source import Source
 from lexigraph.text.splits import cutter, shares_of
 from lexigraph.text.tables import SPLITS
@@ -27,7 +27,7 @@ from lexigraph.text.tables import SPLITS
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
 
-ARRAYS = ("image", "vectors", "number")  # kinds of columns whose values are read from what records say
+ARRAYS = ("image", "vectors")  # kinds of columns that may be named by their files
 PLAIN = "text"  # the only field of plain text
 
 
@@ -310,13 +310,19 @@ def _records(
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
     arrays = {column.field_of(name): column.kind for name, column in columns.items() if column.kind in ARRAYS}
+    classes = [column.field_of(name) for name, column in columns.items() if column.kind == "class"]
+    hung = {
+        c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "heads"
+    }
     for record in _fields(file, data, fields, [field for field, kind in arrays.items() if kind == "vectors"]):
         values, key = dict(record.columns), record.columns[first]
+        if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
+            raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
+        for field, words in hung.items():
+            values[field] = heads.read(values[field], words_of(values[words]), f"{file}, line {record.line}")
         for field, kind in arrays.items():
             if kind == "vectors":
                 values[field] = frames.read(values[field], Path(file).parent, f"{file}, record {record.line}: ")
-            elif kind == "number":
-                values[field] = frames.number(values[field], f"{file}, record {record.line}: ")
             else:
                 values[field] = images.read(values[field], Path(file).parent)
         if first in arrays and isinstance(key, list):
@@ -348,7 +354,8 @@ def _fields(
     if Path(file).suffix == ".npz":
         yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})
         return
-    mapped = data.columns or readers.CONLL_DEFAULT.get(readers.file_format(file), {})
+    usual = readers.CONLL_FIELDS.get(readers.file_format(file), {})
+    mapped = data.columns or {field: usual[field] for field in needed if field in usual} or usual
     if missing := [field for field in needed if mapped and field not in mapped]:
         raise UsageError(
             f"Examples of this system have the fields {' and '.join(needed)}: data.columns lacks "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
 from lexigraph.text.spans import SchemeCheck, converted
 from lexigraph.text.tables import Row
+from lexigraph.text.trees import UNARY, Span
 from lexigraph.text.vocabularies import Labels, Vocabularies
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class ColumnEncoder:
         values = [example.values[column.field_of(name)] for example in block]
         if column.kind == "tokens":
             return self._by_word(column, values)
-        if column.kind in ("tags", "class"):
+        if column.kind in ("tags", "class", "spans"):
             labels = self.vocabularies.labels(column.vocabulary)
             return [self._labels(name, labels, value, e) for value, e in zip(values, block, strict=True)]
         if column.kind == "raw":
@@ -77,8 +79,9 @@ class ColumnEncoder:
             return [images.read(value) for value in values]
         if column.kind == "vectors":
             return [self._frames(column, value) for value in values]
-        rows = [np.asarray(value) for value in values]
-        return [row.reshape(-1, 3) for row in rows] if column.kind == "spans" else rows
+        if column.kind == "number":
+            return [number_of(value, example.line) for value, example in zip(values, block, strict=True)]
+        return [np.asarray(value) for value in values]
 
     def _tokens(self, column: Column, block: Sequence[Example], texts: list[str]) -> list[Row]:
         tokenizer = self.vocabularies.tokenizer(column.vocabulary)
@@ -103,15 +106,17 @@ class ColumnEncoder:
         return array
 
     def _labels(self, name: str, labels: Labels, value: Value, example: Example) -> np.ndarray:
-        one = self.columns[name].kind == "class"
-        names = [str(value)] if one else words_of(value)
-        if scheme := self.columns[name].scheme:
-            self.checks[name, example.split].read(names, example.line)
-            names = converted(names, scheme)
+        column = self.columns[name]
+        if column.scheme:
+            self.checks[name, example.split].read(words_of(value), example.line)
+        names = labels_of(column, value)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
             self.unseen.setdefault(name, (names[int((ids < 0).argmax())], example.line))
-        return np.asarray(ids[0]) if one else ids
+        if column.kind == "spans":
+            ends = [span[:2] for span in cast("list[Span]", value)]
+            return np.column_stack([np.array(ends, np.int64).reshape(-1, 2), ids])
+        return np.asarray(ids[0]) if column.kind == "class" else ids
 
     def _check_aligned(
         self, name: str, words: str, found: Mapping[str, Sequence[Row]], block: Sequence[Example]
@@ -121,6 +126,18 @@ class ColumnEncoder:
                 raise LexigraphError(
                     f"Line {example.line}: there are {len(of)} {words} and {len(row)} {name}; each has one."
                 )
+
+
+def number_of(value: Value, line: int = 0) -> np.ndarray:
+    """One number, as a record says it."""
+    where = f"Line {line}: " if line else ""
+    try:
+        found = np.asarray(value, np.float32)
+    except (TypeError, ValueError):
+        raise LexigraphError(f"{where}{value!r:.60} is no number.") from None
+    if found.ndim or not np.isfinite(found):
+        raise LexigraphError(f"{where}{value!r:.60} is no number, or none that is finite.")
+    return found
 
 
 def running(value: Value) -> str:
@@ -134,6 +151,28 @@ def words_of(value: Value) -> list[str]:
         return value.split()
     assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
     return [str(each) for each in value]
+
+
+def labels_of(column: Column, value: Value) -> list[str]:
+    """A class, or tags or spans' labels one by one, as a column has them.
+
+    >>> labels_of(Column("spans", until="-="), [Span(0, 3, "S+NP-SBJ-1"), Span(0, 0, "-LRB-")])
+    ['S+NP', '-LRB-']
+    """
+    if column.kind == "spans":
+        names = [span.label for span in cast("list[Span]", value)]
+    else:
+        names = [str(value)] if column.kind == "class" else words_of(value)
+    if column.until:
+        names = [_until(column, name) for name in names]
+    return converted(names, column.scheme) if column.scheme else names
+
+
+def _until(column: Column, name: str) -> str:
+    """A label up to the first of some signs; of labels that are joined, each."""
+    joint = UNARY if column.kind == "spans" else "\n"
+    signs = f"[{re.escape(column.until)}]"
+    return joint.join(re.split(signs, part, maxsplit=1)[0] or part for part in name.split(joint))
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

@@ -7,7 +7,6 @@ sequences one after the other.
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -35,14 +34,3 @@ def read(value: object, folder: Path = Path(), where: str = "") -> Float32[np.nd
         frame = int(np.flatnonzero(~np.isfinite(array).all(1))[0]) + 1
         raise LexigraphError(f"{name} has a frame, number {frame}, with what is no number (NaN or infinite).")
     return array
-
-
-def number(value: object, where: str = "") -> float:
-    """A number as a record has it, perhaps as text; `where` it stands, for messages."""
-    try:
-        found = float(value) if isinstance(value, str | int | float) else math.nan
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise LexigraphError(f"{where}{value!r:.60} is no number.")
-    return found

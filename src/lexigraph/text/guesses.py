@@ -15,7 +15,7 @@ from lexigraph import recipe as recipes
 from lexigraph.registry import system_of_any_kind
 from lexigraph.text import parquet
 from lexigraph.text.files import Names, several
-from lexigraph.text.readers import MAX_CHARS, csv_delimiter
+from lexigraph.text.readers import MAX_CHARS, csv_delimiter, read
 from lexigraph.text.source import AUTO, Source, line_blocks
 from lexigraph.text.tally import Tally
 
@@ -23,7 +23,13 @@ PEEK = 200  # rows from which the columns of a table are guessed
 LONG_LINE = 50  # words; sentences are seldom longer, paragraphs often
 
 FIRST = {"lines": ("gpt",), "stream": ("gpt", "lstm-lm")}  # kind of file → of its many recipes, those to begin with
-NEEDED = {"pairs": {"source", "target"}, "tags": {"tokens", "tags"}, "labels": {"text", "label"}}  # kind → its fields
+NEEDED = {  # kind → its fields
+    "pairs": {"source", "target"},
+    "labels": {"text", "label"},
+    "trees": {"tokens", "tree"},
+    "phrases": {"tokens", "tags", "phrases"},
+    "tags": {"tokens", "tags"},
+}
 KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files use; the first that fits is taken
     {"source": "source", "target": "target"},
     {"source": "src", "target": "tgt"},
@@ -60,6 +66,13 @@ def guess_columns(path: str, name: str, encoding: str = AUTO) -> dict[str, str]:
     if name == "csv":  # which has a header
         return {ours: rows[0][int(theirs) - 1] if theirs.isdigit() else theirs for ours, theirs in looks.items()}
     return looks
+
+
+def tree_columns(path: str, encoding: str = AUTO) -> dict[str, str]:
+    """Of trees: a class at every node, where all labels of the first one are numbers, else tags and phrases."""
+    first = next(read(Source(path, encoding=encoding), {"tree": "tree"}))
+    classes = all(span.label.lstrip("+-").isdigit() for span in first.columns["tree"])
+    return {name: name for name in (("tokens", "tree") if classes else ("tokens", "tags", "phrases"))}
 
 
 def _filled_lines(path: str, encoding: str) -> Iterator[str]:

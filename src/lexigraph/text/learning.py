@@ -9,11 +9,10 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
-from lexigraph.text import clean, readers
-from lexigraph.text.columns import Column, Columns
+from lexigraph.text import clean
+from lexigraph.text.columns import Columns
 from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import running, words_of
-from lexigraph.text.spans import converted
+from lexigraph.text.encoding import labels_of, number_of, running
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -33,11 +32,11 @@ def learn_vocabularies(
     from lexigraph.text.vocabularies import Labels, Numbers, Vocabularies
 
     found: dict[str, Vocabulary] = dict(known or {})
-    needed = dict.fromkeys(column.vocabulary for column in columns.values() if column.kind != "raw")
+    needed = dict.fromkeys(column.vocabulary for column in columns.values() if column.learned)
     for name in [name for name in needed if name not in found]:
-        own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.kind != "raw"}
+        own = {c.field_of(key): c for key, c in columns.items() if c.vocabulary == name and c.learned}
         values = (
-            (column, example.values[field])
+            (column, example, example.values[field])
             for example in examples(data, columns, cleaner)
             if example.split == "train"
             for field, column in own.items()
@@ -47,11 +46,19 @@ def learn_vocabularies(
             kind = next(iter(own.values())).cut
             settings = recipes.Tokenizer(kind, size=ALL, min_count=2) if kind else recipe.tokenizer
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
-            found[name] = _tokenizer(settings, special, (running(value) for _, value in values))
-        elif kinds <= {"tags", "class"}:
-            found[name] = Labels.learn(label for column, value in values for label in _labels(value, column))
-        elif kinds <= {"number", "vectors", "image"}:
-            found[name] = Numbers.learn((np.asarray(value) for _, value in values), sequences=kinds == {"vectors"})
+            found[name] = _tokenizer(settings, special, (running(value) for _, _, value in values))
+        elif kinds <= {"tags", "class", "spans"}:
+            labels = found[name] = Labels.learn(
+                label for column, _, value in values for label in labels_of(column, value)
+            )
+            if kinds == {"class"} and len(labels) == 1:
+                raise LexigraphError(
+                    f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."
+                )
+        elif kinds == {"number"}:
+            found[name] = Numbers.learn(number_of(value, example.line) for _, example, value in values)
+        elif kinds <= {"vectors", "image"}:
+            found[name] = Numbers.learn((np.asarray(value) for _, _, value in values), sequences=kinds == {"vectors"})
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
@@ -77,7 +84,3 @@ def _tokenizer(settings: recipes.Tokenizer, special: tuple[str, ...], texts: Ite
         marked_capitals=settings.marked_capitals,
         min_count=settings.min_count,
     )
-
-
-def _labels(value: readers.Value, column: Column) -> list[str]:
-    return [str(value)] if column.kind == "class" else converted(words_of(value), column.scheme)

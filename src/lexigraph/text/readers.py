@@ -1,4 +1,4 @@
-"""Read text files as a stream: plain text, JSON lines, CSV, TSV, CoNLL, each plain or compressed, and Parquet.
+"""Read text files as a stream: plain text, JSON lines, CSV, TSV, CoNLL, trees, each plain or compressed; Parquet.
 
 How a file's bytes become lines, source.py says; here lines become records. What stands for files,
 files.py says.
@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
-from lexigraph.text import parquet
+from lexigraph.text import parquet, trees
 from lexigraph.text.source import COMPRESSED, Source, line_blocks, pieces, unix
 
 if TYPE_CHECKING:
@@ -30,17 +30,30 @@ MAX_SENTENCE = 100_000  # tokens of a CoNLL sentence; more means that the blank 
 
 FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".csv": "csv", ".conllu": "conllu"}
 FORMATS |= dict.fromkeys((".conll", ".iob", ".iob2", ".bio"), "conll") | {".parquet": "parquet"}
+FORMATS |= dict.fromkeys((".mrg", ".ptb", ".tree", ".trees"), "trees")
 TABLES = ("json", "tsv", "csv", "parquet")  # formats whose records have fields with names
 NOT_READ = dict.fromkeys((".zst", ".7z", ".tar", ".tgz", ".rar"), "unpack it first; .gz, .xz, .bz2 and .zip are read")
 NOT_READ |= dict.fromkeys((".pdf", ".docx", ".odt", ".epub", ".xlsx"), "save its text as UTF-8 text or CSV")
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 CONLL_DEFAULT = {"conll": {"tokens": "1", "tags": "-1"}, "conllu": {"tokens": "form", "tags": "upos"}}
+CONLL_FIELDS = CONLL_DEFAULT | {"conllu": CONLL_DEFAULT["conllu"] | {"heads": "head", "relations": "deprel"}}
+
+TREE_FIELDS: dict[str, Callable[[trees.Tree], Value]] = {  # of trees in brackets
+    "tokens": lambda tree: list(tree.words),
+    "tags": lambda tree: tree.tags,
+    "tree": lambda tree: list(tree.spans),
+    "phrases": lambda tree: tree.phrases,
+    "text": lambda tree: " ".join(tree.words),
+}
+BRACKETED = {"tree", "phrases"}  # what makes plain text trees: where one of these is asked for, it is brackets
 
 Columns = Mapping[str, str]  # our name → the file's field
 Lines = Iterator[tuple[int, str]]  # number, line
 Filled = Iterator[tuple[int, str, int]]  # number, line that is not blank, number of its paragraph
 Split = Iterator[tuple[int, list[str], int]]  # likewise, the fields of a row
-Value: TypeAlias = "str | int | float | list[str] | np.ndarray | Path"  # a text, a number, words, a picture
+Value: TypeAlias = (
+    "str | int | float | list[str] | list[trees.Span] | np.ndarray | Path"  # text, number, words, spans …
+)
 Json: TypeAlias = "str | int | float | list[Json] | dict[str, Json] | None"
 Rows = Iterator[tuple[int, dict[str, Value], Value]]  # number, columns, a key: a document begins where it changes
 
@@ -80,6 +93,8 @@ def read(
     kind, fields = file_format(source.path), columns or {}
     by_field = "" if documents in ("none", "blank", "file") else fields.get(documents, documents)
     asked_for = tuple(fields.values()) or tuple(needed)
+    if kind == "text" and BRACKETED & set(asked_for):
+        kind = "trees"
     if kind == "text" and (by_field or len(asked_for) > 1 or not set(asked_for) <= {"1", "text"}):
         asked = by_field or ", ".join(asked_for)
         raise UsageError(
@@ -88,12 +103,16 @@ def read(
         )
     if kind in CONLL_DEFAULT and documents not in ("none", "file"):
         raise UsageError(f"{source.path}: a CoNLL file marks its documents itself; leave data.documents at 'none'.")
+    if kind == "trees" and documents not in ("none", "file"):
+        raise UsageError(f"{source.path}: a file of trees is one document; leave data.documents at 'none'.")
     counted = count(1)
     if kind == "parquet":
         return islice(_records(source.path, counted, _parquet_rows(source, counted, fields, by_field, needed)), limit)
     lines = zip(counted, chain.from_iterable(line_blocks(source, max_chars)), strict=False)
     if kind in CONLL_DEFAULT:
         rows = _conll_rows(lines, fields or CONLL_DEFAULT[kind], kind)
+    elif kind == "trees":
+        rows = _tree_rows(lines, fields or {name: name for name in needed})
     elif kind == "csv":
         rows = _table_rows(_csv_lines(lines, documents == "blank"), fields, by_field, needed, header=True)
     elif kind == "tsv":
@@ -136,7 +155,7 @@ def read_lines(path: str | Path, max_chars: int = MAX_CHARS) -> Iterator[str]:
 
 
 def file_format(path: str | Path) -> str:
-    """Tell "text", "json", "tsv", "csv", "parquet", "conll" or "conllu" from a file's name.
+    """Tell "text", "json", "tsv", "csv", "parquet", "trees", "conll" or "conllu" from a file's name.
 
     >>> file_format("a/train.jsonl.gz")
     'json'
@@ -166,6 +185,8 @@ def _records(path: Path, numbers: Iterator[int], rows: Rows) -> Iterator[Record]
             yield Record(values, document, number)
     except _Fault as fault:
         raise LexigraphError(f"{path}, line {next(numbers) - 1}: {fault}") from None
+    except trees.NoTree as fault:
+        raise LexigraphError(f"{path}, {fault}") from None
     if document < 0:
         raise LexigraphError(f"{path}: there is a header or a document mark and nothing after it.")
 
@@ -211,10 +232,12 @@ def _json_value(item: Mapping[str, Any], key: str, numbers: bool = False) -> Any
         return value
     if numbers and isinstance(value, list):
         return value
-    if isinstance(value, list) and len(texts := [each for each in value if isinstance(each, str)]) == len(value):
-        return texts
+    if isinstance(value, list) and all(isinstance(each, str | int) and not isinstance(each, bool) for each in value):
+        return [str(each) for each in value]  # words, tags; numbers of words, as heads are
     shown = json.dumps(value, default=str)[:40]
-    raise _Fault(f"the field '{key}' is {shown}; it must be a string, a number or a list of strings.")
+    raise _Fault(
+        f"the field '{key}' is {shown}; it must be a string, a number or a list of strings or whole numbers."
+    )
 
 
 def _csv_lines(lines: Lines, by_blank: bool) -> Split:
@@ -317,6 +340,14 @@ def _conll_rows(lines: Lines, fields: Columns, kind: str) -> Rows:
             sentence.append(row)
         if len(sentence) > MAX_SENTENCE:
             raise _Fault(f"over {MAX_SENTENCE:,} tokens since line {start}; a blank line must end each sentence.")
+
+
+def _tree_rows(lines: Lines, fields: Columns) -> Rows:
+    for key in fields.values():
+        if key not in TREE_FIELDS:
+            raise UsageError(f"Trees have no field {key!r}{nearest(key, TREE_FIELDS)}")
+    for number, tree in trees.read(lines):
+        yield number, {name: TREE_FIELDS[key](tree) for name, key in fields.items()}, 0
 
 
 def _positions(keys: Sequence[str], row: Sequence[str], names: Sequence[str]) -> list[int]:

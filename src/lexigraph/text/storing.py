@@ -174,6 +174,12 @@ class TableWriter:
         dtypes = {"raw": np.uint8, "image": np.uint8, "heads": np.int32, "spans": np.int32}
         return _Writer(path, column, np.dtype(dtypes.get(column.kind, np.float32)), 0, shape or ())
 
+    def seen_once(self) -> dict[str, list[str]]:
+        """By column, the classes of which there is a single training example."""
+        columns = [(name, writer) for name, writer in self.writers["train"].items() if writer.column.kind == "class"]
+        names = {name: self.vocabularies.labels(writer.column.vocabulary).names for name, writer in columns}
+        return {name: [names[name][i] for i in np.flatnonzero(writer.counts == 1)] for name, writer in columns}
+
     def close(self, needed: str) -> dict[str, int]:
         """Close all files; how many examples each split has."""
         for split, writers in self.writers.items():

@@ -94,10 +94,12 @@ class Table:
 
     @cached_property
     def sequences(self) -> list[str]:
-        """The columns of tokens, which decide how long a row is; where there are none, those of vectors."""
+        """The columns of tokens, which decide how long a row is, as the recipe cuts them if any is; where there are
+        none, those of vectors."""
         columns = {name: stored.column for name, stored in self.columns.items()}
-        tokens = [name for name, column in columns.items() if column.kind == "tokens" and not column.cut]
-        return tokens or [name for name, column in columns.items() if column.kind == "vectors"]
+        tokens = [name for name, column in columns.items() if column.kind == "tokens"]
+        own = [name for name in tokens if not columns[name].cut]
+        return own or tokens or [name for name, column in columns.items() if column.kind == "vectors"]
 
     def fetch(
         self,

@@ -246,7 +246,8 @@ def tally_records(records: Iterator[Record], tally: Tally, whole: bool) -> int:
     document = -1
     while batch := list(islice(records, BATCH)):
         values = [
-            [" ".join(v) if isinstance(v, list) else str(v) for v in record.columns.values()] for record in batch
+            [" ".join(map(str, v)) if isinstance(v, list) else str(v) for v in record.columns.values()]
+            for record in batch
         ]
         inputs = [row[0] for row in values]
         wholes = ["\t".join(row) for row in values]

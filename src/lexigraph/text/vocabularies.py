@@ -172,7 +172,12 @@ class Numbers:
 
 Vocabulary = Tokens | Labels | Numbers
 FINGERPRINTS = "vocabularies"  # the key of a run's config.json
-KINDS = {"tokens": "tokenizer", "tags": "labels", "class": "labels"}  # kind of column → of vocabulary, else numbers
+KINDS = {
+    "tokens": "tokenizer",
+    "tags": "labels",
+    "class": "labels",
+    "spans": "labels",
+}  # kind of column → of vocabulary, else numbers
 
 
 class Vocabularies(Mapping[str, Vocabulary]):
@@ -250,7 +255,7 @@ class Vocabularies(Mapping[str, Vocabulary]):
             path = run.path / file_of(name, kind)
             if kind == "tokenizer":
                 found[name] = found.get(name) or Tokenizer.load(path)
-            elif column.kind != "raw":
+            elif column.learned:
                 found[name] = _read(path, Labels if kind == "labels" else Numbers)
         for file, fingerprint in cls(found).fingerprints().items():
             refuse_foreign(run, file, fingerprint)

@@ -30,6 +30,7 @@ COMMANDS = {  # ability → what one types after the run
     "translate": '"A sentence."',
     "fill": '"She <mask> ."',
     "tag": '"She sings ."',
+    "parse": '"She sings ."',
     "classify": '"A sentence."',
     "estimate": '"[[0.3, 1], [0.9, 0], [0.4, 1]]"',
     "encode": '"A sentence." --out vectors.npy',

@@ -1,0 +1,71 @@
+"""What parsers of phrases can do: say which words of a sentence belong together, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import torch
+
+from lexigraph.abilities.asking import TextError, words_of_texts
+from lexigraph.abilities.textmodel import TextModel
+from lexigraph.drawing import nodes
+from lexigraph.nn.phrases import PhraseNetwork
+from lexigraph.text.trees import Span, Tree
+
+
+@dataclass(frozen=True)
+class PhraseTree:
+    """The phrases over the words of a sentence, down to the words' tags."""
+
+    tree: Tree
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return self.tree.words
+
+    def __str__(self) -> str:
+        """In brackets."""
+        return str(self.tree)
+
+    def svg(self) -> str:
+        """The phrases above the words."""
+        return nodes.draw(self.tree)
+
+    def record(self) -> dict[str, object]:
+        """The brackets, and every node's first and last word, counted from 0, and label."""
+        return {"tree": str(self.tree), "nodes": [span._asdict() for span in self.tree.spans]}
+
+
+class PhraseParser(TextModel):
+    """A tree of phrases over the words."""
+
+    network: PhraseNetwork
+
+    @overload
+    def parse(self, texts: str) -> PhraseTree: ...  # type: ignore[overload-overlap]
+    @overload
+    def parse(self, texts: Sequence[str | Sequence[str]]) -> list[PhraseTree]: ...
+    def parse(self, texts: object) -> PhraseTree | list[PhraseTree]:
+        """The tree of each text, one sentence each. Words stand between white space, or are given as lists.
+
+        >>> print(model.parse("She sings ."))        # doctest: +SKIP
+        (S (NP (PRP She)) (VP (VBZ sings)) (. .))
+        """
+        rows, one = words_of_texts(texts, "parse")
+        longest = self.network.traits.context
+        for number, row in enumerate(rows, 1):
+            if len(row) > longest:
+                why = f"has {len(row):,} words, and this parser reads sentences of at most {longest}."
+                raise TextError(number, len(rows), f"{why} Give it one sentence at a time.")
+        found: list[PhraseTree] = []
+        labels, tags = self.network.labels, self.network.tags
+        for batch in self._batches([{"tokens": row} for row in rows]):
+            with torch.inference_mode():
+                answers = self.network.predict(batch)
+            for answer in answers:
+                phrases = [Span(first, last, labels[label]) for first, last, label in answer.phrases.tolist()]
+                own = [tags[tag] for tag in answer.tags.tolist()]
+                found.append(PhraseTree(Tree.of(rows[len(found)], own, phrases)))
+        return found[0] if one else found

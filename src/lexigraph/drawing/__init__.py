@@ -1,0 +1,1 @@
+"""What stands above words: trees as SVG, drawn by plain arithmetic."""
