@@ -80,23 +80,23 @@ def test_the_command_line_reads_sequences_as_json(trained):
     ("sequence", "why"),
     [
         ([[0.1, 0.2], [0.3]], "frames of different lengths"),
-        ([[0.1, 0.2, 0.3]], "A frame has 3 numbers, and those of this model have 2"),
-        ([], r"an array \(frames, numbers\)"),
-        ([[0.1, float("nan")]], "no number \\(NaN or infinite\\)"),
+        ([[0.1, 0.2, 0.3]], "has 3 numbers in a step, and this model reads 2"),
+        ([], "an array .frames, numbers."),
+        ([[0.1, float("nan")]], "no number .NaN"),
     ],
 )
 def test_what_is_no_sequence_of_such_vectors_is_refused_by_its_number(trained, sequence, why):
-    with pytest.raises(LexigraphError, match=f"Text 2 of 2 cannot be read: .*{why}"):
+    with pytest.raises(LexigraphError, match=f"Text 2 of 2 .*{why}"):
         trained.estimate([[[0.1, 0.2]], sequence])
 
 
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ('{"vectors": [[1, 2], [3]], "number": 1}', "record 2: .*frames of different lengths"),
+        ('{"vectors": [[1, 2], [3]], "number": 1}', "record 2: .*different lengths"),
         ('{"vectors": [[1, 2]], "number": "much"}', "Line 2: 'much' is no number"),
         ('{"vectors": [[1, 2, 3]], "number": 1}', "different shapes"),
-        ('{"vectors": [[1, "x"]], "number": 1}', "record 2: .*what are no numbers"),
+        ('{"vectors": [[1, "x"]], "number": 1}', "record 2: .*no numbers"),
     ],
 )
 def test_a_file_that_holds_other_things_is_refused(tmp_path, line, why):

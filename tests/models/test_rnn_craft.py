@@ -1,4 +1,4 @@
-"""How a recurrent language model is taught: the true text, tokens that it draws itself, recurrence through the output."""
+"""How a recurrent language model is taught: the true text, its own tokens, recurrence through the output."""
 
 from __future__ import annotations
 

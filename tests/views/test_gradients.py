@@ -36,7 +36,8 @@ def test_the_gradient_is_multiplied_by_the_factor_of_each_step(factor):
     norms = gradients.norms_of(*gradients.unrolled(made, ids))["h"]
     assert len(norms) == 40
     assert norms / norms[0] == pytest.approx(factor ** np.arange(40), rel=1e-6)
-    assert (1.01**1000, 0.99**1000) == (pytest.approx(20_959, rel=1e-4), pytest.approx(4.3e-5, rel=0.01))
+    assert round(1.01**1000) == 20_959
+    assert round(0.99**1000, 5) == 0.00004
 
 
 def test_all_singular_values_of_a_unitary_matrix_are_one():

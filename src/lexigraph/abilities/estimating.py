@@ -11,7 +11,8 @@ import torch
 from lexigraph.abilities.asking import TextError, many
 from lexigraph.abilities.textmodel import BATCH_SIZE, Input, TextModel
 from lexigraph.errors import LexigraphError
-from lexigraph.nn.regression import RegressorNetwork
+from lexigraph.nn.regression import VECTORS, RegressorNetwork
+from lexigraph.text import frames
 
 Steps = np.ndarray | Sequence[Sequence[float]]  # a vector for each step
 
@@ -32,18 +33,20 @@ class Regressor(TextModel):
         [0.7]
         """
         every, one = many(sequences, (np.ndarray, list, tuple, Mapping), "sequence", alone=(np.ndarray, Mapping))
+        arrays = [self._read(each, number, len(every)) for number, each in enumerate(every, 1)]
         found: list[float] = []
-        for start in range(0, len(every), BATCH_SIZE):
-            found += self._estimated(every[start : start + BATCH_SIZE], start, len(every))
+        for batch in self._batches(arrays, BATCH_SIZE):
+            with torch.inference_mode():
+                found += self.network.predict(batch)
         return found[0] if one else found
 
-    def _estimated(self, block: list[Input], start: int, of: int) -> list[float]:
-        """Those of a block; a sequence that cannot be read is named by its number."""
+    def _read(self, given: Input, number: int, of: int) -> np.ndarray:
+        """A sequence as an array of vectors as long as this model's, or a sentence that names it by its number."""
+        width = len(self.vocabularies.numbers(VECTORS))
         try:
-            batches = list(self._batches(block))
+            array = frames.read(given.get(VECTORS) if isinstance(given, Mapping) else given)
         except LexigraphError as error:
-            if len(block) == 1:
-                raise TextError(start + 1, of, f"cannot be read: {error}") from None
-            return [n for at, each in enumerate(block, start) for n in self._estimated([each], at, of)]
-        with torch.inference_mode():
-            return [number for batch in batches for number in self.network.predict(batch)]
+            raise TextError(number, of, f"cannot be read: {error}") from None
+        if array.shape[1] != width:
+            raise TextError(number, of, f"has {array.shape[1]} numbers in a step, and this model reads {width}.")
+        return array

@@ -1,6 +1,6 @@
 """Recurrent regressor: a sequence of vectors is read, and one number is said at its end.
 
-    h_t = cell(x_t, h_{t-1})             x_t standardised: (x - mean) / deviation where `standardise` is set
+    h_t = cell(x_t, h_{t-1})             x_t brought to mean 0 and deviation 1 where `standardise` is set
     ŷ   = w · h_T + b                    in deviations of the training split's numbers from their mean
 
 It is how the adding problem is asked (Hochreiter & Schmidhuber 1997; Le et al. 2015, Arjovsky et al. 2016): numbers
@@ -21,14 +21,13 @@ from torch import Tensor, nn
 
 from lexigraph.nn.network import Examples, Seeds, ragged
 from lexigraph.nn.recurrent import Recurrent
-from lexigraph.nn.regression import NUMBER, RegressorNetwork, numbered
+from lexigraph.nn.regression import NUMBER, VECTORS, RegressorNetwork, numbered
 from lexigraph.objectives.terms import Batch
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Column, Columns, Traits
 from lexigraph.text.vocabularies import Vocabularies
 
-VECTORS = "vectors"
 CellName = Literal["rnn", "rnn-relu", "irnn", "unitary", "lstm", "lstm-peephole", "gru", "gru-before", "gru-simple"]
 
 
@@ -38,7 +37,7 @@ class Config:
     layers: int = ranged(1, 1, about="layers, one above the other")
     dim: int = ranged(128, 1, about="numbers in a state")
     dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
-    standardise: bool = key(False, about="bring all numbers of the vectors to mean 0 and deviation 1 first")
+    standardise: bool = key(False, about="bring each number of the vectors to mean 0 and deviation 1 first")
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class RecurrentRegressor(RegressorNetwork):
         """What is said at the end of each sequence, in deviations from the mean."""
         x = vectors.to(self.output.weight.dtype)
         if self.config.standardise:
-            x = (x - self.inputs.mean) / self.inputs.deviation
+            x = (x - x.new_tensor(self.inputs.means)) / x.new_tensor(self.inputs.deviations)
         h, _ = self.recurrent(x, lengths)
         last = h[torch.arange(len(h), device=h.device), lengths - 1]
         return self.output(last)[:, 0]

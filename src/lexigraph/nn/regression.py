@@ -16,7 +16,7 @@ from lexigraph.nn.network import Examples, Outputs, Predictor, ragged
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.text.vocabularies import Numbers
 
-NUMBER = "number"
+VECTORS, NUMBER = "vectors", "number"
 
 
 class RegressorNetwork(Predictor[float]):
