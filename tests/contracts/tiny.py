@@ -37,7 +37,6 @@ BERT: dict[str, Any] = {  # as a part
 }
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than the recipes of their names
     "lstm-lm": ("lstm-lm", {}),
-    "rnn-lm-output": ("rnn-lm", {"model.recurrence": "output", "model.layers": 1}),
     "gru-lm": ("gru-lm", {}),
     "irnn-lm": (
         "irnn-lm",

@@ -72,6 +72,22 @@ def test_with_output_recurrence_nothing_is_known_of_a_state_but_what_it_said():
             assert torch.allclose(*found, atol=1e-5) == same
 
 
+def test_output_recurrence_is_the_same_at_once_step_by_step_and_in_windows():
+    """What every system promises, of a form that has no recipe: stepping is a full pass, prompts of different lengths
+    do not see each other's padding, and the state at the end of a window begins the next one."""
+    made = network(cell="rnn-relu", recurrence="output").double()
+    ids = torch.tensor([[2, 3, 4, 5, 6], [2, 7, 8, 0, 0]])
+    with torch.no_grad():
+        whole = made(ids)
+        step = made.start({"ids": ids[:, :4], "lengths": torch.tensor([4, 2])})
+        assert torch.allclose(step.logits, torch.stack([whole[0, 3], whole[1, 1]]))
+        step = made.step(step.state, torch.tensor([6, 8]))
+        assert torch.allclose(step.logits, torch.stack([whole[0, 4], whole[1, 2]]))
+        first, carry = made.hidden(ids[:1, :2])
+        second, _ = made.hidden(ids[:1, 2:], carry)
+        assert torch.allclose(torch.cat([first, second], 1), made.hidden(ids[:1])[0])
+
+
 @pytest.mark.parametrize(
     ("config", "objective", "named"),
     [
