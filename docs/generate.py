@@ -82,8 +82,8 @@ def keys() -> str:
         "# Keys of recipes",
         "A recipe is a TOML file of sections; `--set section.key=value` changes a key. The keys of `[model]` and",
         "`[objective]` belong to systems: [keys of models](model-keys.md) and of [predictors](answer-keys.md).",
-        "`lexigraph explain KEY` shows a key with the recipes that set it and why, `lexigraph recipes NAME --keys` all",
-        "keys of a recipe with their values.",
+        "`lexigraph explain KEY` shows a key with the recipes that set it and why, `lexigraph recipes NAME --keys`",
+        "all keys of a recipe with their values.",
     ]
     for section, about in SECTIONS.items():
         lines += ["", f"## {section}", "", about, "", *_key_table(explain.section_keys(section))]
