@@ -103,7 +103,7 @@ def test_every_verb_that_writes_can_be_forced_and_says_so():
     commands = typer.main.get_command(cli.app).commands
     every = commands | {f"words {name}": each for name, each in commands.pop("words").commands.items()}
     options = {name: {option for p in each.params for option in p.opts} for name, each in every.items()}
-    writes = {name for name, own in options.items() if own & {"--out", "--strip"} or name == "convert"}
+    writes = {name for name, own in options.items() if own & {"--out", "--strip", "--svg"} or name == "convert"}
     forced = {name for name, own in options.items() if "--force" in own}
     assert writes - forced == {"train", "compare"}  # a run is never replaced
     assert forced <= writes

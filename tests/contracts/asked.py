@@ -25,6 +25,11 @@ def inputs_of(model: Any) -> list[Any]:
     return [record.columns for record in builtin.records(SYSTEMS[model.recipe.system].fields, 4)]
 
 
+def first_of(records: list[Any]) -> list[Any]:
+    """The first field of each record: words, frames."""
+    return [next(iter(record.values())) for record in records]
+
+
 ASKED: dict[str, Callable[[Any], Any]] = {
     "generate": lambda m: [m.generate(SENTENCES[:2], max_new=6), m.generate(["She"], max_new=6, beam=3)],
     "complete": lambda m: [(str(c), c.log_probability) for c in m.complete("She", n_best=3, max_new=5)],
@@ -41,7 +46,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "sample": lambda m: scored(m.sample(3)),
     "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(inputs_of(m))],
     "estimate": lambda m: m.estimate(inputs_of(m)),
-    "tag": lambda m: [[(w.tag, w.probability) for w in row] for row in m.tag(inputs_of(m))],
+    "tag": lambda m: [[(w.tag, w.probability) for w in row] for row in m.tag(first_of(inputs_of(m)))],
     "parse": lambda m: [(str(tree), tree.record()) for tree in m.parse(SENTENCES)],
     "neighbours": lambda m: [
         [(str(n), n.similarity) for n in r] for r in m.neighbours(SENTENCES[:1], SENTENCES, k=2)

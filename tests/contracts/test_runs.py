@@ -71,7 +71,7 @@ def test_every_recipe_trains_two_steps_under_its_tiny_override(name, tiny_runs):
     assert any('"step": 2' in line for line in log)
     names = {path.name for path in run.iterdir()}
     assert {"recipe.toml", "config.json", "model.safetensors", "results.json", "unigrams.npy"} <= names
-    assert any(name.endswith(("tokenizer.json", "labels.json")) for name in names)
+    assert any(name.endswith(("tokenizer.json", "labels.json", "numbers.json")) for name in names)
 
 
 def test_registry_and_recipes_name_the_same_systems():

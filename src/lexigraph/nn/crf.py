@@ -8,8 +8,8 @@
     marginals  p(y_t = j) = exp(α_t[j] + β_t[j] - log Z)
     Viterbi    forward with max for log Σ exp, and back along the best i of every j
 
-Moves that a scheme of tags does not have (I-X after O) count FORBIDDEN, so that they have no probability: always
-where tags are decoded, in the likelihood if it is asked for. A tag that is not known (IGNORE) may be any: then p(y)
+Moves that a scheme of tags does not have (I-X after O) have no probability: always where tags are decoded, in the
+likelihood if it is asked for. A tag that is not known (IGNORE) may be any: then p(y)
 is that of all sequences with the tags that are known.
 
 Shapes: B batch, T words, C tags.
@@ -26,13 +26,13 @@ from torch import Tensor, nn
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.text.spans import follows
 
-FORBIDDEN = -1e4  # exp of it is 0; minus infinity has no gradient
+FORBIDDEN = -1e4  # exp of it is 0
 
 
 class CRF(nn.Module):
     """Transitions between tags, and all that is asked of them."""
 
-    impossible: Float[Tensor, "C+2 C+2"]
+    impossible: Bool[Tensor, "C+1 C+1"]
 
     def __init__(self, names: Sequence[str], scheme: str = "", constrained: bool = False) -> None:
         """scheme: BIO or BIOES, whose moves alone are decoded; constrained: others have no probability either."""
@@ -42,20 +42,17 @@ class CRF(nn.Module):
         for weight in (self.A, self.b, self.e):
             nn.init.uniform_(weight, -0.1, 0.1)
         self.constrained = constrained
-        moves = [
-            [0.0 if not scheme or follows(i, j, scheme) else FORBIDDEN for j in [*names, ""]] for i in [*names, ""]
-        ]
+        tags = [*names, ""]  # "": before the first word and behind the last
+        moves = [[bool(scheme) and not follows(i, j, scheme) for j in tags] for i in tags]
         self.register_buffer("impossible", torch.tensor(moves), persistent=False)
 
     def weights(self, decoding: bool) -> tuple[Tensor, Tensor, Tensor]:
         """A, b and e, with what is forbidden."""
         if not (decoding or self.constrained):
             return self.A, self.b, self.e
-        return (
-            self.A + self.impossible[:-1, :-1],
-            self.b + self.impossible[-1, :-1],
-            self.e + self.impossible[:-1, -1],
-        )
+        never = -torch.inf if decoding else FORBIDDEN  # which has a gradient, and costs more
+        inside, first, last = self.impossible[:-1, :-1], self.impossible[-1, :-1], self.impossible[:-1, -1]
+        return self.A.masked_fill(inside, never), self.b.masked_fill(first, never), self.e.masked_fill(last, never)
 
     def nll(
         self, E: Float[Tensor, "B T C"], tags: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]

@@ -4,8 +4,8 @@
     spans   loss = - Σ log softmax([0; s(i, j, ·)]) / words        every span by itself; no phrase: 0
             - weight · Σ log p(tag) / words                        beside it, for the words' own nodes
 
-A phrase of more than two parts is cut in two in any way; a label that training has not seen may be any. The tree is
-the one with the greatest Σ s, found in a chart (chart.py), whose whole is always a phrase.
+A label that training has not seen may be any. The tree is the one with the greatest Σ s. Both are found in charts
+(chart.py).
 
 Shapes: B batch, T words, N = T + 1 places between them, S spans of all sentences, L labels, K tags.
 """
@@ -28,8 +28,7 @@ from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.text.batches import padded
 
 WORDS, TAGS, PHRASES = "words", "tags", "phrases"
-CROSSING, NONE = -1, 0  # in a chart of labels: no phrase, and none that could be beside the others; label l is l + 1
-FORBIDDEN = -1e6  # what a node is worth that cannot be
+NONE = 0  # in a chart of labels: no phrase; label l is l + 1
 
 
 class Phrased(NamedTuple):
@@ -69,21 +68,16 @@ class PhraseNetwork(Predictor[Phrased]):
         """- log p of the phrases of every sentence."""
         lengths, true = batch["lengths"], batch[PHRASES]
         scores = self.scores(h, lengths)
-        row, i, j = places = span_places(lengths, h.shape[1])
-        label = true[places]
+        places = span_places(lengths, h.shape[1])
+        label, sums = true[places], scores.new_zeros(len(lengths))
         if self.learned == "spans":
-            targets = label.where(label != CROSSING, NONE)
-            each = F.cross_entropy(F.pad(scores, (1, 0)), targets, reduction="none", ignore_index=IGNORE)
-            return scores.new_zeros(len(lengths)).index_add(0, row, each)
+            each = F.cross_entropy(F.pad(scores, (1, 0)), label, reduction="none", ignore_index=IGNORE)
+            return sums.index_add(0, places[0], each)
         any_label = scores.logsumexp(1)
-        whole = (i == 0) & (j == lengths[row])
-        free = torch.where(whole, any_label, F.softplus(any_label))  # log(exp 0 + Σ exp s): no phrase, or any
         called = scores.gather(1, (label - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
-        fixed = torch.where(label > NONE, called, torch.where(label == IGNORE, any_label, 0.0))
-        fixed = torch.where(label == CROSSING, FORBIDDEN, fixed)
-        charts = [scores.new_zeros(true.shape).index_put(places, values) for values in (free, fixed)]
-        every, these = inside(torch.cat(charts), lengths.tolist() * 2).chunk(2)
-        return every - these
+        worth = torch.where(label > NONE, called, torch.where(label == IGNORE, any_label, 0.0))
+        chart = scores.new_zeros(true.shape).index_put(places, any_label)
+        return inside(chart, lengths.tolist()) - sums.index_add(0, places[0], worth)
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         h, sizes = self.states(batch), batch["lengths"].tolist()
@@ -92,16 +86,15 @@ class PhraseNetwork(Predictor[Phrased]):
 
     def predict(self, batch: Batch, carry: Carry | None = None) -> list[Phrased]:
         h, lengths = self.states(batch), batch["lengths"]
-        row, i, j = places = span_places(lengths, h.shape[1])
+        places = span_places(lengths, h.shape[1])
         value, label = self.scores(h, lengths).detach().double().max(1)
-        is_phrase = (value > 0) | ((i == 0) & (j == lengths[row]))
         shape = (len(lengths), h.shape[1] + 1, h.shape[1] + 1)
-        chart = label.new_full(shape, NONE).index_put(places, (label + 1).where(is_phrase, NONE)).cpu().numpy()
-        values = value.new_zeros(shape).index_put(places, value.where(is_phrase, 0.0)).cpu().numpy()
+        values = value.new_zeros(shape).index_put(places, value).cpu().numpy()
+        labels = label.new_zeros(shape).index_put(places, label).cpu().numpy()
         tags = self.tag_logits(h).argmax(2).cpu().numpy()
         found = []
-        for index, (nodes, n) in enumerate(zip(best_trees(values, lengths.tolist()), lengths.tolist(), strict=True)):
-            rows = [(a, b - 1, chart[index, a, b] - 1) for a, b in nodes if chart[index, a, b] != NONE]
+        for index, (tree, n) in enumerate(zip(best_trees(values, lengths.tolist()), lengths.tolist(), strict=True)):
+            rows = [(i, j - 1, labels[index, i, j]) for i, j in tree]
             found.append(Phrased(np.array(rows, np.int64), tags[index, :n]))
         return found
 
@@ -118,10 +111,8 @@ def phrased(tensors: dict[str, Tensor], examples: Examples) -> Batch:
     lengths = tensors["lengths"].tolist()
     chart = np.zeros((len(lengths), max(lengths) + 1, max(lengths) + 1), np.int64)
     for row, phrases in enumerate(ragged(examples[PHRASES])):
-        first, end, label = phrases[:, 0], phrases[:, 1] + 1, phrases[:, 2]
-        for a, b in zip(first, end, strict=True):
-            chart[row, :a, a + 1 : b] = chart[row, a + 1 : b, b + 1 :] = CROSSING
-        chart[row, first, end] = np.where(label < 0, IGNORE, label + 1)
+        label = phrases[:, 2]
+        chart[row, phrases[:, 0], phrases[:, 1] + 1] = np.where(label < 0, IGNORE, label + 1)
     tags = torch.from_numpy(padded(ragged(examples[TAGS]), IGNORE))
     known = tags.where(tags >= 0, IGNORE)
     counts = {"loss": float(sum(lengths)), TAGS: float((known != IGNORE).sum())}

@@ -181,9 +181,8 @@ class WordTables(nn.Module):
             table = reader.states(Batch(read)).layers[-1].flatten(0, 1)
         pieces = batch["pieces"]
         inside: Bool[Tensor, "B T P"] = pieces >= 0
-        E = F.embedding(pieces.clamp(min=0), table)
-        weights = inside.to(E.dtype)
-        return (E * weights[:, :, :, None]).sum(2) / weights.sum(2, keepdim=True).clamp(min=1)
+        E = F.embedding(pieces.clamp(min=0), table) * inside[:, :, :, None]
+        return E[:, :, 0] if E.shape[2] == 1 else E.sum(2) / inside.sum(2, keepdim=True).clamp(min=1)
 
 
 class WordEncoder(WordTables):

@@ -151,9 +151,7 @@ def recipes_for(kind: str) -> tuple[str, ...]:
     systems = {name: recipes.source(name).tables["system"] for name in recipes.names()}
     fields = NEEDED.get(kind, {"text"})
     fitting = [name for name, system in systems.items() if set(system_of_any_kind(system).fields) == fields]
-    if kind in NEEDED:
-        return tuple(fitting)
-    # of many, those that are not another one for a certain text, method or machine: gpt-shakespeare, skipgram-hs
+    # of many, those that are not another one for a certain text, method or machine: gpt-shakespeare, skipgram-hs, classifier-sst
     own = (name for name in fitting if not any(name.startswith(f"{other}-") for other in fitting))
     return tuple(name for name in own if not name.endswith("-gpu"))
 
