@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -33,6 +33,7 @@ SECTIONS = {
     "words": "How words become vectors, for recipes of word vectors.",
     "expected": "The score that a recipe states.",
 }
+ANSWERS = {"classify", "tag", "parse", "estimate"}  # abilities of predictors
 PLUMBING = {  # what is public for the rest of the package, not for its users
     *("finish", "score_lines", "rows", "reading_tokenizer", "space", "default_noise", "table", "mixture", "longer"),
     *("continuations", "search", "translations", "hypotheses", "encode_flat", "analogies", "imported", "with_roles"),
@@ -43,7 +44,8 @@ PLUMBING = {  # what is public for the rest of the package, not for its users
 def main() -> None:
     pages = {
         "keys.md": keys(),
-        "model-keys.md": model_keys(),
+        "model-keys.md": model_keys("Keys of models", "write or encode texts", lambda own: not own & ANSWERS),
+        "answer-keys.md": model_keys("Keys of predictors", "answer at once", lambda own: bool(own & ANSWERS)),
         "commands.md": commands("Commands", ["Training", "Text", "Runs"], COMMANDS),
         "model-commands.md": commands("Commands of models", ["Abilities"], MODEL_COMMANDS),
         "space-commands.md": commands("Commands of sentence spaces", ["Sentence spaces"], SPACE_COMMANDS),
@@ -79,22 +81,23 @@ def keys() -> str:
     lines = [
         "# Keys of recipes",
         "A recipe is a TOML file of sections; `--set section.key=value` changes a key. The keys of `[model]` and",
-        "`[objective]` belong to systems: [keys of models](model-keys.md). `lexigraph explain KEY` shows a key with",
-        "the recipes that set it and why, `lexigraph recipes NAME --keys` all keys of a recipe with their values.",
+        "`[objective]` belong to systems: [keys of models](model-keys.md) and of [predictors](answer-keys.md).",
+        "`lexigraph explain KEY` shows a key with the recipes that set it and why, `lexigraph recipes NAME --keys`",
+        "all keys of a recipe with their values.",
     ]
     for section, about in SECTIONS.items():
         lines += ["", f"## {section}", "", about, "", *_key_table(explain.section_keys(section))]
     return _page(*lines)
 
 
-def model_keys() -> str:
+def model_keys(title: str, what: str, wanted: Callable[[set[str]], bool]) -> str:
     lines = [
-        "# Keys of models",
-        "What `[model]` and `[objective]` of a recipe may hold, by system. The other sections are those of "
-        "[all recipes](keys.md).",
+        f"# {title}",
+        f"What `[model]` and `[objective]` of a recipe may hold, for systems that {what}. The other sections are "
+        "those of [all recipes](keys.md).",
         "A part of a network, `[parts.NAME]`, has `system`, `vocabulary` and the keys of that system's model.",
     ]
-    for name in sorted(SYSTEMS):
+    for name in (name for name in sorted(SYSTEMS) if wanted(set(SYSTEMS[name].abilities))):
         recipe = next(each for each in recipes.names() if recipes.system_of(recipes.source(each).tables) == name)
         found = [key for part in ("model", "objective") for key in _keys_of(part, recipe)]
         lines += ["", f"## {name}", "", *_key_table(found)]

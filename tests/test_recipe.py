@@ -287,7 +287,7 @@ AWAITED = pytest.mark.xfail(reason="not yet trained", strict=True)
 def test_every_recipe_states_its_expected_score(name):
     expected = recipes.read(name).expected
     losses, shares = (
-        ("nll", "perplexity", "bits_per_byte", "kl", "detection_nll"),
+        ("nll", "perplexity", "bits_per_byte", "kl", "detection_nll", "mse"),
         ("exact", "bleu", "accuracy", "f1", "similarity"),
     )
     assert expected.metric in (*losses, *shares)

@@ -151,7 +151,7 @@ def recipes_for(kind: str) -> tuple[str, ...]:
     systems = {name: recipes.source(name).tables["system"] for name in recipes.names()}
     fields = NEEDED.get(kind, {"text"})
     fitting = [name for name, system in systems.items() if set(system_of_any_kind(system).fields) == fields]
-    # of many, those that are not another one for a certain text, method or machine: gpt-shakespeare, skipgram-hs, classifier-sst
+    # of many, those that are not another one for a certain text, method or machine: classifier-sst, skipgram-hs
     own = (name for name in fitting if not any(name.startswith(f"{other}-") for other in fitting))
     return tuple(name for name in own if not name.endswith("-gpu"))
 

@@ -52,11 +52,19 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
     """The gradient's way back through windows of so many tokens, or as many as the texts have."""
     network, system = model.network, model.recipe.system
     if not isinstance(network, Decoder):
+<<<<<<< HEAD
         raise UsageError(f"A {system} model does not go along a text: gradients are of recurrent ones.")
     ids = windows(model, texts, steps)
     with torch.inference_mode():
         recurrent = "h" in network.start(_beginning(ids)).state.rows
     if not recurrent:
+=======
+        raise UsageError(f"A {system} model does not go along a text: gradients are of recurrent language models.")
+    ids = windows(model, texts, steps)
+    with torch.no_grad():
+        beginning = network.start({"ids": ids[:1, :1], "lengths": ids.new_ones(1)}).state
+    if not isinstance(beginning, State) or "h" not in beginning.rows:
+>>>>>>> w-all
         raise UsageError(f"A {system} model has no recurrent state: there is nothing to follow back.")
     parameters = [p for p in network.parameters() if p.requires_grad]
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradient outside training
@@ -82,16 +90,12 @@ def windows(model: TextModel, texts: Sequence[str], steps: int) -> Int[Tensor, "
 
 def unrolled(network: Decoder, ids: Int[Tensor, "R T"]) -> tuple[list[dict[str, Tensor]], Float[Tensor, " R"]]:
     """The state after each token, as part of one graph, and the loss of each row's last token."""
-    step, states = network.start(_beginning(ids)), []
+    ones = torch.ones(len(ids), dtype=torch.long, device=ids.device)
+    step, states = network.start({"ids": ids[:, :1], "lengths": ones}), []
     for column in ids[:, 1:-1].unbind(1):
         states.append(step.state.rows)
         step = network.step(step.state, column)
     return states, F.cross_entropy(step.logits, ids[:, -1], reduction="none")
-
-
-def _beginning(ids: Int[Tensor, "R T"]) -> dict[str, Tensor]:
-    """The first token of each row."""
-    return {"ids": ids[:, :1], "lengths": torch.ones(len(ids), dtype=torch.long, device=ids.device)}
 
 
 def norms_of(states: Sequence[Mapping[str, Tensor]], loss: Float[Tensor, " R"]) -> dict[str, np.ndarray]:
