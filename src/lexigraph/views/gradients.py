@@ -24,6 +24,7 @@ from torch.nn import functional as F
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.network import Decoder
+from lexigraph.nn.stepper import State
 from lexigraph.views.gates import gates_along
 
 SHUT, OPEN = 0.1, 0.9
@@ -52,19 +53,11 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
     """The gradient's way back through windows of so many tokens, or as many as the texts have."""
     network, system = model.network, model.recipe.system
     if not isinstance(network, Decoder):
-<<<<<<< HEAD
-        raise UsageError(f"A {system} model does not go along a text: gradients are of recurrent ones.")
-    ids = windows(model, texts, steps)
-    with torch.inference_mode():
-        recurrent = "h" in network.start(_beginning(ids)).state.rows
-    if not recurrent:
-=======
         raise UsageError(f"A {system} model does not go along a text: gradients are of recurrent language models.")
     ids = windows(model, texts, steps)
     with torch.no_grad():
         beginning = network.start({"ids": ids[:1, :1], "lengths": ids.new_ones(1)}).state
     if not isinstance(beginning, State) or "h" not in beginning.rows:
->>>>>>> w-all
         raise UsageError(f"A {system} model has no recurrent state: there is nothing to follow back.")
     parameters = [p for p in network.parameters() if p.requires_grad]
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradient outside training
