@@ -279,7 +279,9 @@ def test_every_system_has_a_recipe():
     assert {recipes.read(name).system for name in SHIPPED} == {*SYSTEMS, *WORD_SYSTEMS}
 
 
-UNMEASURED = {"picture-published"}  # its training is still to come; strict, so that it leaves this list then
+UNMEASURED = {  # their trainings are still to come; strict, so that each leaves this list then
+    *("picture-published", "tagger", "parser", "constituency", "recursive", "recursive-tensor", "tree-lstm"),
+}
 AWAITED = pytest.mark.xfail(reason="not yet trained", strict=True)
 
 
@@ -287,8 +289,8 @@ AWAITED = pytest.mark.xfail(reason="not yet trained", strict=True)
 def test_every_recipe_states_its_expected_score(name):
     expected = recipes.read(name).expected
     losses, shares = (
-        ("nll", "perplexity", "bits_per_byte", "kl", "detection_nll", "mse"),
-        ("exact", "bleu", "accuracy", "f1", "similarity"),
+        ("nll", "perplexity", "bits_per_byte", "kl", "detection_nll"),
+        ("exact", "bleu", "accuracy", "f1", "similarity", "las", "r2"),
     )
     assert expected.metric in (*losses, *shares)
     assert expected.value > 0

@@ -33,7 +33,7 @@ CASES = {
     "a span that BIOES does not end": Case(
         f"train tagger --data a.conll --out out {SPANS}",
         ("Line 4", "BIOES has no end after B-NP (line 4, word 1)"),
-        given={"a.conll": "a\tB-NP\nb\tE-NP\n\nc\tB-NP\n\n"},
+        given={"a.conll": "a\tB-NP\nb\tE-NP\n\na\tB-NP\n\n"},
     ),
     "tags that are none of spans": Case(
         f"train tagger --data a.conll --out out {SPANS}",
