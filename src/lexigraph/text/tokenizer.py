@@ -42,7 +42,6 @@ from lexigraph.text.vocabulary import BYTES, CAPITAL, KINDS, NEVER, SPECIAL, Cas
 
 FORMAT = 1
 IMPORTED = "imported"
-REMEMBERED = 100_000  # words that need not be cut again
 MOST_TOKENS = 10_000_000  # room for all of them is made before the first is learned
 
 
@@ -130,8 +129,7 @@ class Tokenizer:
             if not re.fullmatch(r"(?=.*[^\W_])([^\w\s]|_)\S+([^\w\s]|_)", name) or name in (*SPECIAL, *BYTES):
                 raise UsageError(f"The special token {name!r} is taken or not of the form <name> or [name].")
         if marked_capitals and (kind != "bpe" or lower):
-            raise UsageError(f"Capitals are marked in kind 'bpe', and where they are kept; here lower is {lower} and "
-                             f"the kind {kind!r}.")  # fmt: skip
+            raise UsageError(f"Capitals are marked in kind 'bpe', where they are kept; here {kind!r}, lower {lower}.")
         if size > MOST_TOKENS:
             raise UsageError(f"A tokenizer of size {size} is too large: it has at most {MOST_TOKENS:,} tokens.")
         names = [*SPECIAL, *dict.fromkeys(special)]
@@ -149,11 +147,7 @@ class Tokenizer:
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Tokenizer:
-        """A tokenizer whose tokens are these words; if none has a capital, words are read in small letters.
-
-        >>> Tokenizer.of_words(["the", "cat"]).encode("The cat sat")
-        [3, 4, 1]
-        """
+        """A tokenizer whose tokens are these words; if none has a capital, words are read in small letters."""
         content = vocabulary.of_words(words, "kept" if any(word != word.lower() for word in words) else "lower")
         content["model"]["lexigraph"] = {"format": FORMAT, "kind": "word", "special": list(SPECIAL)}
         return cls(content)
@@ -237,13 +231,11 @@ class Tokenizer:
 
     def encode_words(self, words: Sequence[str]) -> list[np.ndarray]:
         """The ids of words that are cut each by itself; many of those met before are remembered."""
-        known = self._words
-        if unmet := [word for word in dict.fromkeys(words) if word not in known]:
-            if len(known) + len(unmet) > REMEMBERED:
-                known.clear()
-                unmet = list(dict.fromkeys(words))
-            known.update(zip(unmet, self.encode_batch(unmet), strict=True))
-        return [known[word] for word in words]
+        if len(self._words) > 100_000:
+            self._words.clear()
+        unmet = [word for word in dict.fromkeys(words) if word not in self._words]
+        self._words.update(zip(unmet, self.encode_batch(unmet), strict=True))
+        return [self._words[word] for word in words]
 
     def _encode_characters(self, text: str) -> np.ndarray:
         """A look-up, many times faster than the model without merges that the file holds."""
