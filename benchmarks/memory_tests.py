@@ -52,7 +52,7 @@ class Test:
     lengths: Sequence[int]  # of the test
     dim: int
     steps: int
-    batch_tokens: int = 2048
+    batch_tokens: int = 1024
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -63,16 +63,16 @@ class Test:
 ALPHABETS = {"anbn": set("ab"), "anbncn": set("abc"), "dyck1": set("()"), "dyck2": set("()[]"), "copying": set("xy#")}
 FAR = [*range(1, 161), *range(170, 301, 10), *range(350, 1001, 50)]  # every length for a while, then some
 TESTS = {
-    "anbn": Test("anbn:100", "anbn:101-150", FAR, 10, 1500),
-    "anbncn": Test("anbncn:50", "anbncn:51-75", FAR, 10, 1500),
+    "anbn": Test("anbn:100", "anbn:101-150", FAR, 10, 3000),
+    "anbncn": Test("anbncn:50", "anbncn:51-75", FAR, 10, 3000),
     "dyck1": Test(
-        "dyck1:50", "dyck1:51-75", [*range(1, 10), *range(10, 301, 10)], 1, 1500, more={"data.sentences": 3000}
+        "dyck1:50", "dyck1:51-75", [*range(1, 10), *range(10, 301, 10)], 1, 3000, more={"data.sentences": 3000}
     ),
     "dyck2": Test(
-        "dyck2:50", "dyck2:51-75", [*range(1, 20), *range(20, 101, 10)], 10, 1500, more={"data.sentences": 3000}
+        "dyck2:50", "dyck2:51-75", [*range(1, 20), *range(20, 101, 10)], 10, 3000, more={"data.sentences": 3000}
     ),
-    "copying": Test("copying:10", "copying:11-13", range(1, 41), 32, 1500, more={"data.sentences": 3000}),
-    "agreement": Test("agreement:20", "agreement:21-30", range(0, 71, 10), 32, 1500, more={"data.sentences": 20_000}),
+    "copying": Test("copying:10", "copying:11-13", range(1, 41), 32, 3000, more={"data.sentences": 3000}),
+    "agreement": Test("agreement:20", "agreement:21-30", range(0, 71, 10), 32, 3000, more={"data.sentences": 20_000}),
     "adding": Test("adding:200-200", "adding:200-200", (50, 100, 200, 400), 100, 3000, 3200),
 }
 
