@@ -1,7 +1,7 @@
 """CoNLL-2000 and CoNLL-2003 as words with tags in BIO: all of the training file, its first nine tenths, its last.
 
-python benchmarks/conll.py $LEXIGRAPH_DATA/conll2000-chunking/train.txt.xz $LEXIGRAPH_DATA/conll2000-chunking/test.txt.xz chunks
-lexigraph train tagger-spans --data chunks/train.conll --valid chunks/valid.conll --test chunks/test.conll --out runs/chunks
+python benchmarks/conll.py conll2000-chunking/train.txt.xz conll2000-chunking/test.txt.xz chunks
+lexigraph train tagger-spans --data chunks/all.conll --test chunks/test.conll --set data.split=[1.0] --out runs/chunks
 
 The first column is the word, the last its tag; those between, parts of speech among them, are left out. Tags are read
 as conlleval reads them, and written in BIO: CoNLL-2003 is in IOB1, but for two tags that no scheme has.
