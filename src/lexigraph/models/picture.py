@@ -137,7 +137,7 @@ class PictureAutoencoder(Autoencoder):
             config.context,
             objective,
             terms=(analogies.TABLE,) if objective.analogies else (),
-            compile_regions=(Layer, Output, *COMPILED[config.form]),  # each kind once
+            compile_regions=(Layer, Output, Channel, *COMPILED[config.form]),  # each kind once
         )
         shape = Shape(dim, config.heads, config.inner or 4 * dim, config.activation, config.dropout)
         self.embedding = TokenTable(len(tokens), dim)  # of encoder, decoder and, if tied, output alike

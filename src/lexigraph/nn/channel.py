@@ -61,6 +61,7 @@ class Channel(nn.Module):
         frequency, place = torch.arange(8.0)[:, None], torch.arange(8.0)
         cosines = torch.cos((2 * place + 1) * frequency * math.pi / 16) * 0.5
         cosines[0] *= 0.5**0.5
+        cosines = torch.block_diag(*[cosines] * (side // 8))  # all blocks of a row at once: one large product
         tables = [[float(n) for n in table.split()] for table in (LUMINANCE, CHROMINANCE)]
         constants = {"bank": resampling(side), "cosines": cosines, "tables": torch.tensor(tables).view(2, 8, 8)}
         constants |= {"to_ycbcr": torch.tensor(YCBCR), "to_rgb": torch.tensor(RGB)}
@@ -119,13 +120,13 @@ class Channel(nn.Module):
         back = torch.cat([bright + 128, whole], 1)
         return torch.einsum("ij,bjhw->bihw", self.to_rgb, back)
 
-    def _blocks(self, plane: Float[Tensor, "B C h w"], table: Float[Tensor, "B 8 8"]) -> Float[Tensor, "B C h w"]:
+    def _blocks(self, plane: Float[Tensor, "B C h h"], table: Float[Tensor, "B 8 8"]) -> Float[Tensor, "B C h h"]:
         """Blocks of 8 × 8 to cosines, rounded by the table, and back."""
-        D = self.cosines
-        blocks = plane.unflatten(3, (-1, 8)).unflatten(2, (-1, 8)).transpose(3, 4)  # (B, C, h/8, w/8, 8, 8)
-        steps = table[:, None, None, None]
-        rounded = straight_round((D @ blocks @ D.T) / steps) * steps
-        return (D.T @ rounded @ D).transpose(3, 4).flatten(4, 5).flatten(2, 3)
+        side = plane.shape[3]
+        D = self.cosines[:side, :side]
+        steps = table.repeat(1, side // 8, side // 8)[:, None]
+        rounded = straight_round((D @ plane @ D.T) / steps) * steps
+        return D.T @ rounded @ D
 
 
 def straight_round(x: Tensor) -> Tensor:
