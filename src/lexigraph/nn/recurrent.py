@@ -195,7 +195,7 @@ class Fused(nn.Module):
         """
         kernel = self.kernel
         own = len(kernel._flat_weights) // self.rows
-        weights = list(kernel._flat_weights[row * own : (row + 1) * own])
+        weights = [cast(Tensor, weight) for weight in kernel._flat_weights[row * own : (row + 1) * own]]
         options = (True, 1, 0.0, self.training, False, True)  # biases, a layer, no dropout, one direction, rows first
         if kernel.mode != "LSTM":
             run = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[kernel.mode]

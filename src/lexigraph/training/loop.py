@@ -75,7 +75,8 @@ class Training:
             self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.module = parallelise(self.network, world, settings.parallel)
         sharded = world.size > 1 and settings.parallel == "fully_shard"
-        self.optimizer = make_optimizer(self.network, settings, fused=world.device.type in ("cpu", "cuda") and not sharded)
+        fused = world.device.type in ("cpu", "cuda") and not sharded
+        self.optimizer = make_optimizer(self.network, settings, fused=fused)
         self.carries = [None] * settings.accumulate
         self.precision = precision(settings.precision, world.device)
         self.scaler = torch.amp.GradScaler(world.device.type, enabled=self.precision is torch.float16)
