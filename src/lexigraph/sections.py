@@ -130,6 +130,12 @@ class Train:
     clip_value: float = ranged(
         0.0, 0, about="the largest entry of a gradient, cut off before its norm is taken; 0: no clipping"
     )
+    average: float = ranged(
+        0.0,
+        0,
+        0.999999,
+        about="keep a moving average of the weights, of which a step keeps this share; 0: the weights",
+    )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = key(
         "auto", about="the numbers that are computed with; auto: bf16 on CUDA, else fp32"
     )

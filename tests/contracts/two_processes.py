@@ -122,18 +122,29 @@ def compare(wanted: dict[str, dict[int, dict[str, torch.Tensor]]], folder: Path,
 
 def check_checkpoints(folder: Path, world: World) -> None:
     """A sharded run saves whole weights, and goes on from them."""
-    settings = dataclasses.replace(SETTINGS, optimizer="adamw", lr=1e-2, parallel="fully_shard")
-    first = training_of("lstm-lm", world, settings, 8)
+    settings = dataclasses.replace(SETTINGS, optimizer="adamw", lr=1e-2, parallel="fully_shard", average=0.9)
+    first, second = (training_of("lstm-lm", world, settings, 8) for _ in range(2))
+    assert first.average
+    assert second.average
     first.step()
-    checkpoint.save(folder, first.network, first.optimizer, first.carries, first.progress, world)
+    checkpoint.save(
+        folder, first.network, first.optimizer, first.carries, first.progress, world, first.average.weights
+    )
     first.step()
-    second = training_of("lstm-lm", world, settings, 8)
     path = checkpoint.latest(folder)
     assert path is not None
-    second.progress, second.carries = checkpoint.restore(path, second.network, second.optimizer, 1, world)
+    second.progress, second.carries = checkpoint.restore(
+        path, second.network, second.optimizer, 1, world, second.average.weights
+    )
     second.step()
+    kept = []
+    for training, average in ((first, first.average), (second, second.average)):
+        with average.in_place():
+            kept.append({name: whole(value).clone() for name, value in training.network.state_dict().items()})
     for name, value in first.network.state_dict().items():
         assert torch.equal(whole(value), whole(second.network.state_dict()[name])), name
+        assert torch.equal(kept[0][name], kept[1][name]), name
+        assert not torch.equal(kept[0][name], whole(value)), name
     if world.first:
         print("fully_shard: resumed to the last bit")
 

@@ -234,3 +234,18 @@ def test_parts_that_are_not_trained_stay_as_they_were(tmp_path):
     before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "again"))
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed == {name for name in before if not name.startswith(("embedding.", "blocks.0."))}
+
+
+def test_the_average_of_the_weights_is_kept_and_goes_on_after_a_stop(tmp_path):
+    settings = {"train.average": 0.9, "train.steps": 4, "train.validate_every": 2, "train.schedule": "constant"}
+    train(tmp_path / "once", **settings)
+    kept = load_file(tmp_path / "once" / "model.safetensors")
+    newest = next((tmp_path / "once" / "checkpoints").glob("step-*"))
+    for name, value in load_file(newest / "average.safetensors").items():
+        assert torch.equal(kept[name], value)
+    assert not torch.equal(kept["embedding.weight"], load_file(newest / "weights.safetensors")["embedding.weight"])
+
+    train(tmp_path / "parts", **settings | {"train.steps": 2})
+    lexigraph.api.train(out=tmp_path / "parts", resume=True, set={"train.steps": 4}, quiet=True)
+    resumed = load_file(tmp_path / "parts" / "model.safetensors")
+    assert all(torch.equal(resumed[name], kept[name]) for name in kept)

@@ -1,7 +1,7 @@
 """Checkpoints: all that a run needs to go on as if it had never stopped.
 
-    checkpoints/step-00000500/   weights.safetensors  optimizer.safetensors  random.safetensors
-                                 carry.safetensors    state.json
+    checkpoints/step-00000500/   weights.safetensors  optimizer.safetensors  average.safetensors
+                                 random.safetensors   carry.safetensors      state.json
 
 A checkpoint appears by one rename, after its files are on the disk; the one before it is removed afterwards.
 """
@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,8 @@ from lexigraph.run import remove, replacing
 from lexigraph.stored import table_in
 from lexigraph.training.distribution import World, shard_like, whole
 from lexigraph.weights import load_weights, read_tensors, write_tensors
+
+AVERAGE = "average.safetensors"
 
 
 @dataclass
@@ -63,6 +66,7 @@ def save(
     carries: list[Carry | None],
     progress: Progress,
     world: World,
+    average: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> None:
     """Write a checkpoint of this step and remove older ones. All processes take part, the first one writes."""
     weights = _whole_weights(network)
@@ -72,6 +76,7 @@ def save(
         for key, value in optimizer.state.get(parameter, {}).items()
         if isinstance(value, Tensor)
     }
+    averaged = {name: whole(value).cpu().contiguous() for name, value in average.items()}
     random = {
         f"{kind}:{rank}": state
         for kind, own in random_states(world.device).items()
@@ -90,6 +95,8 @@ def save(
             temporary.mkdir()
             write_tensors(weights, temporary / "weights.safetensors")
             write_tensors(moments, temporary / "optimizer.safetensors")
+            if averaged:
+                write_tensors(averaged, temporary / AVERAGE)
             write_tensors(random, temporary / "random.safetensors")
             write_tensors(carry, temporary / "carry.safetensors")
             state = {"world": world.size, **asdict(progress), "files": checksums(temporary.iterdir())}
@@ -105,9 +112,14 @@ def _remove_all_but(folder: Path, step: int) -> None:
 
 
 def restore(
-    path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, micro_batches: int, world: World
+    path: Path,
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    micro_batches: int,
+    world: World,
+    average: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> tuple[Progress, list[Carry | None]]:
-    """Put everything back as it was at the checkpoint."""
+    """Put everything back as it was at the checkpoint; an average that it has not begins with its weights."""
     processes, files, progress = _state(path / "state.json")
     world.decided(lambda: _refuse_changed_files(path, files))
     if processes != world.size:
@@ -125,6 +137,10 @@ def restore(
         elif optimizer.defaults.get("fused"):
             value = value.to(parameter.device)
         optimizer.state[parameter][kind] = value
+    written = read_tensors(path / AVERAGE) if average and (path / AVERAGE).exists() else {}
+    for name, own in average.items():
+        now = parameters[name].detach()
+        own.copy_(shard_like(written[name].to(own.device), now) if written else now)
     random = read_tensors(path / "random.safetensors")
     states = {kind: random[f"{kind}:{world.rank}"] for kind in random_states(world.device)}
     set_random_states(states, world.device)

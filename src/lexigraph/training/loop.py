@@ -26,6 +26,7 @@ from lexigraph.recipe import Train
 from lexigraph.run import Run
 from lexigraph.text.batches import Plan, Rows, share
 from lexigraph.training import checkpoint
+from lexigraph.training.average import Average
 from lexigraph.training.checkpoint import Progress
 from lexigraph.training.cuda_graphs import Recorder
 from lexigraph.training.distribution import World, parallelise, synchronising
@@ -77,6 +78,7 @@ class Training:
         sharded = world.size > 1 and settings.parallel == "fully_shard"
         fused = world.device.type in ("cpu", "cuda") and not sharded
         self.optimizer = make_optimizer(self.network, settings, fused=fused)
+        self.average = Average(self.network, settings.average) if settings.average else None
         self.carries = [None] * settings.accumulate
         self.precision = precision(settings.precision, world.device)
         self.scaler = torch.amp.GradScaler(world.device.type, enabled=self.precision is torch.float16)
@@ -143,6 +145,8 @@ class Training:
         if self.recorder is None:
             self.optimizer.zero_grad(set_to_none=True)
         self.progress.step += 1
+        if self.average:
+            self.average.update(self.progress.step)
         return {"loss": loss, "gradient_norm": norm, "tokens": torch.tensor(float(next(iter(summed))))}
 
     def _pass(
@@ -190,7 +194,15 @@ class Training:
     def save(self, run: Run) -> None:
         if self.scaler.is_enabled():
             self.progress.scaler = self.scaler.state_dict()
-        checkpoint.save(run.checkpoints, self.network, self.optimizer, self.carries, self.progress, self.world)
+        checkpoint.save(
+            run.checkpoints,
+            self.network,
+            self.optimizer,
+            self.carries,
+            self.progress,
+            self.world,
+            self.average.weights if self.average else {},
+        )
 
     def restore(self, run: Run) -> bool:
         """Go on from the newest checkpoint, if there is one."""
@@ -199,7 +211,12 @@ class Training:
             return False
         try:
             self.progress, self.carries = checkpoint.restore(
-                path, self.network, self.optimizer, self.settings.accumulate, self.world
+                path,
+                self.network,
+                self.optimizer,
+                self.settings.accumulate,
+                self.world,
+                self.average.weights if self.average else {},
             )
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise LexigraphError(
@@ -233,13 +250,14 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
     before = progress.seconds - time.monotonic()
 
     def look() -> None:
-        """Validate, and keep the weights if they are the best."""
-        scores = _validated(training, validate)
-        progress.seconds = before + time.monotonic()
-        if log and scores:
-            log.write("valid", progress.step, scores)
-        if _better(training, scores.get(settings.metric)):
-            checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
+        """Validate, and keep the weights if they are the best: with `train.average`, those of the average."""
+        with training.average.in_place() if training.average else nullcontext():
+            scores = _validated(training, validate)
+            progress.seconds = before + time.monotonic()
+            if log and scores:
+                log.write("valid", progress.step, scores)
+            if _better(training, scores.get(settings.metric)):
+                checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
 
     with ExitStack() as closing:
         closing.callback(reporter.close)
