@@ -63,6 +63,18 @@ def test_f1_is_twice_the_right_spans_over_all(monkeypatch):
     ]
 
 
+def test_a_span_with_tags_that_training_has_not_seen_is_one_that_was_not_found(monkeypatch):
+    made = network()
+    rows = {
+        "words": [[np.array([5])] * 4],
+        "tags": [np.array([0, -1, -1, 4])],
+    }  # B-NP, a longer one of no known type, O
+    called = torch.nn.functional.one_hot(torch.tensor([[0, 4, 4, 4]]), 5).float() * 9
+    monkeypatch.setattr(made, "logits", lambda batch: called)
+    sums, _ = Spans(TAGS.names).row_sums(made, made.prepare(rows), None)
+    assert [int(sums[name].sum()) for name in ("span_right", "span_true", "span_called")] == [1, 2, 1]
+
+
 SENTENCES = [
     ("the dog sleeps", "D N V"),
     ("a cat runs", "D N V"),

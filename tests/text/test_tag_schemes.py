@@ -7,11 +7,13 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seqeval.metrics import f1_score
 
 from lexigraph.errors import LexigraphError
 from lexigraph.text.spans import SCHEMES, SchemeCheck, converted, follows, spans_of, tags_of
 
-ANY = st.lists(st.sampled_from(["O", *(f"{p}-{t}" for p in "BIES" for t in "XY")]), max_size=9)
+TAG = st.sampled_from(["O", *(f"{p}-{t}" for p in "BIES" for t in "XY")])
+ANY = st.lists(TAG, max_size=9)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,17 @@ def conlleval(tags: list[str]) -> set[tuple[int, int, str]]:
 @given(ANY)
 def test_every_sequence_has_the_spans_that_the_rules_of_conlleval_give(tags):
     assert spans_of(tags) == conlleval(tags)
+
+
+@pytest.mark.filterwarnings("ignore")  # seqeval's, of types without spans
+@given(st.lists(st.tuples(TAG, TAG), min_size=1, max_size=12))
+def test_f1_is_seqevals(both):
+    """Two texts of one sentence each, from right and wrong tags side by side."""
+    texts = [[list(column) for column in zip(*both[:n], strict=True)] for n in (len(both), (len(both) + 1) // 2)]
+    true, called = ([spans_of(tags) for tags in column] for column in zip(*texts, strict=True))
+    right = sum(len(one & other) for one, other in zip(true, called, strict=True))
+    found = 2 * right / max(1, sum(map(len, [*true, *called])))
+    assert found == pytest.approx(f1_score(*map(list, zip(*texts, strict=True)), zero_division=0))
 
 
 @given(ANY, st.sampled_from(["BIO", "BIOES"]))

@@ -30,6 +30,7 @@ from lexigraph.recipe import Recipe
 from lexigraph.text.spans import OUTSIDE, spans_of
 from lexigraph.text.tables import Table
 
+UNSEEN = "?"  # the type of what training has not seen: words with such tags, side by side, are a span never found
 SPANS = ("span_right", "span_true", "span_called")
 METRICS = {"loss": False, "accuracy": True, "f1": True}  # for `train.metric`: is greater better?
 
@@ -67,7 +68,9 @@ class Spans:
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(names)
-        self.types = sorted({name.partition("-")[2] for name in names} - {""})
+        kinds = {name.partition("-")[2] for name in names} - {""}
+        self.types = [*sorted(kinds), UNSEEN] if kinds else []
+        self.unseen = f"I-{UNSEEN}" if kinds else OUTSIDE
 
     def row_sums(
         self, network: TaggerNetwork, batch: Batch, carry: Carry | None
@@ -84,7 +87,7 @@ class Spans:
 
     def _spans(self, tags: list[int], called: list[int], length: int) -> np.ndarray:
         true, found = (
-            spans_of([self.names[tag] if tag >= 0 else OUTSIDE for tag in row[:length]]) for row in (tags, called)
+            spans_of([self.names[tag] if tag >= 0 else self.unseen for tag in row[:length]]) for row in (tags, called)
         )
         counts = np.zeros((len(SPANS), len(self.types)), np.int64)
         for row, spans in zip(counts, (true & found, true, found), strict=True):
@@ -122,7 +125,8 @@ def scores(
         spans["f1"] = metric(2 * right.sum(1), true.sum(1) + called.sum(1))
         spans["spans"] = int(true.sum())
         sums = zip(right.sum(0), true.sum(0), called.sum(0), strict=True)
-        spans["types"] = {kind: _of_type(*each) for kind, each in zip(counter.types, sums, strict=True)}
+        of_types = {kind: _of_type(*each) for kind, each in zip(counter.types, sums, strict=True)}
+        spans["types"] = {kind: each for kind, each in of_types.items() if kind != UNSEEN or each["spans"]}
     stored = table.columns[TAGS].values
     return {
         "accuracy": metric(rows["right"], rows["words"]),

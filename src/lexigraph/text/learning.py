@@ -13,6 +13,7 @@ from lexigraph.text import clean
 from lexigraph.text.columns import Columns
 from lexigraph.text.corpus import examples
 from lexigraph.text.encoding import labels_of, number_of, running
+from lexigraph.text.spans import completed
 
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
@@ -48,9 +49,10 @@ def learn_vocabularies(
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
             found[name] = _tokenizer(settings, special, (running(value) for _, _, value in values))
         elif kinds <= {"tags", "class", "spans"}:
-            labels = found[name] = Labels.learn(
-                label for column, _, value in values for label in labels_of(column, value)
-            )
+            seen = {label for column, _, value in values for label in labels_of(column, value)}
+            for scheme in {column.scheme for column in own.values()} - {""}:
+                seen = completed(seen, scheme)
+            labels = found[name] = Labels.learn(seen)
             if kinds == {"class"} and len(labels) == 1:
                 raise LexigraphError(
                     f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."

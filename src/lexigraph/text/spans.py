@@ -59,6 +59,17 @@ def converted(tags: Sequence[str], scheme: str) -> list[str]:
     return tags_of(spans_of(tags), len(tags), scheme) if scheme else list(tags)
 
 
+def completed(tags: Iterable[str], scheme: str) -> set[str]:
+    """Tags, and beside them those that the scheme has for their types: a longer span of a type may come.
+
+    >>> sorted(completed(["O", "B-NP"], "BIO"))
+    ['B-NP', 'I-NP', 'O']
+    """
+    found = set(tags)
+    kinds = {tag.partition("-")[2] for tag in found} - {""}
+    return found | {f"{prefix}-{kind}" for prefix in PREFIXES[scheme] for kind in kinds}
+
+
 def follows(before: str, tag: str, scheme: str) -> bool:
     """Whether a tag may stand after another one; "": the beginning of a sentence, or its end.
 
