@@ -3,7 +3,9 @@
 import inspect
 import io
 import json
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import typer
@@ -105,11 +107,24 @@ def test_a_text_far_down_a_file_is_named_by_its_number(tiny_runs, monkeypatch, c
 
 def test_several_texts_for_a_prompt_stand_apart(tiny_run, monkeypatch, capsys):
     out = printed(monkeypatch, capsys, "generate", tiny_run, "The", "-n", "2", "--max-new", "4")
-    assert [line for line in out.splitlines() if line.startswith("---")] == ["--- 1 of 2 ---", "--- 2 of 2 ---"]
+    assert [line for line in out.splitlines() if line.startswith("---")] == ["--- 1 ---", "--- 2 ---"]
     found = json.loads(
         printed(monkeypatch, capsys, "generate", tiny_run, "The", "-n", "2", "--max-new", "4", "--json")
     )
     assert [item["prompt"] for item in found] == ["The", "The"]
+
+
+def test_a_prompt_is_continued_before_the_next_one_is_waited_for(tiny_run, monkeypatch):
+    (reads, asks), (listens, writes) = os.pipe(), os.pipe()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(reads))
+    monkeypatch.setattr(sys, "stdout", os.fdopen(writes, "w"))
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(cli.app, ["generate", str(tiny_run), "--max-new", "3"], standalone_mode=False)
+        for prompt in (b"The", b"She"):
+            os.write(asks, prompt + b"\n")
+            assert os.read(listens, 1000).startswith(prompt)
+        os.close(asks)
+        asked.result()
 
 
 def test_a_sum_that_begins_with_a_minus_is_no_option(tiny_runs, monkeypatch, capsys):

@@ -54,21 +54,31 @@ def generate(
     device: Device = "auto",
     int8: Int8 = False,
 ) -> None:
-    """Continue each prompt; `generate RUN ""` starts from nothing. Several texts stand below a line each."""
+    """Continue each prompt; `generate RUN ""` starts from nothing. Several texts stand below a numbered line each."""
+    from lexigraph.abilities.index import blocks
+
     if beam > 1 and count > 1:
         raise UsageError("--beam searches for the best text, which is one: leave out --count, or take `complete`.")
     model = load_model(run, device, int8)
-    starts = [prompt for prompt in read_texts(prompts, file) for _ in range(count)]
-    live = len(starts) == 1 and beam == 1 and not as_json and sys.stdout.isatty()  # a person watches
-    texts = model.generate(starts, max_new=max_new, temperature=temperature, top_k=top_k, top_p=top_p, beam=beam,
-                           noise=noise, seed=seed, on_text=say if live else None)  # fmt: skip
-    if live:
+    lines = read_texts(prompts, file)
+    several = count > 1 or (isinstance(lines, list) and len(lines) > 1)
+    live = isinstance(lines, list) and not several and beam == 1 and not as_json and sys.stdout.isatty()
+    made = partial(model.generate, max_new=max_new, temperature=temperature, top_k=top_k, top_p=top_p, beam=beam,
+                   noise=noise, seed=seed, on_text=say if live else None)  # fmt: skip
+    if live:  # a person watches
+        made(lines)
         print()
         return
-    apart = len(texts) > 1 and (count > 1 or any("\n" in text for text in texts))  # else a line is a text
+
+    def ask(starts: list[str]) -> list[list[str]]:
+        return list(blocks(made([start for start in starts for _ in range(count)]), count))
+
+    long = count > 1 or model.recipe.data.unit == "stream"  # else a line is a text
+    pairs = ((prompt, text) for prompt, texts in answers(ask, lines) for text in texts)
     with Printer(as_json) as show:
-        for number, (prompt, text) in enumerate(zip(starts, texts, strict=True), 1):
-            show(f"--- {number} of {len(texts)} ---\n{text}" if apart else text, {"prompt": prompt, "text": text})
+        for number, (prompt, text) in enumerate(pairs, 1):
+            apart = (long or "\n" in text) and (several or number > 1)
+            show(f"--- {number} ---\n{text}" if apart else text, {"prompt": prompt, "text": text})
 
 
 def complete(
