@@ -276,8 +276,17 @@ def test_records_of_tables_are_counted_by_what_the_model_reads(write):
     facts = only(check(write("a.tsv", "source\ttarget\nein Haus\ta house\n\nja\tyes\n")))
     assert (facts.lines, facts.empty_lines, facts.records, facts.words) == (4, 1, 2, 6)
     assert facts.columns == {"source": "source", "target": "target"}
-    facts = only(check(write("a.conllu", "1\tGo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n")))
-    assert facts.columns == {"tokens": "form", "tags": "upos"}
+
+
+@pytest.mark.parametrize(
+    ("head", "kind", "fitting"),
+    [("0\troot", "dependencies", ("parser", "tagger")), ("_\t_", "tags", ("tagger",))],
+    ids=["with trees", "without"],
+)
+def test_conllu_trains_a_parser_where_it_has_trees_and_a_tagger(write, head, kind, fitting):
+    report = check(write("a.conllu", f"1\tGo\tgo\tVERB\t_\t_\t{head}\t_\t_\n\n"))
+    assert (only(report).kind, report.recipes) == (kind, fitting)
+    assert len(report.commands) == len(fitting)
 
 
 def test_the_report_as_a_table_and_as_json(write):

@@ -16,7 +16,15 @@ import numpy as np
 from lexigraph import recipe as recipes
 from lexigraph.text import builtin
 from lexigraph.text.files import Given, Names, built_in, expand, named, shown
-from lexigraph.text.guesses import commands, guess_columns, guess_kind, kind_of, recipes_for, tree_columns
+from lexigraph.text.guesses import (
+    commands,
+    conllu_columns,
+    guess_columns,
+    guess_kind,
+    kind_of,
+    recipes_for,
+    tree_columns,
+)
 from lexigraph.text.readers import CONLL_DEFAULT, TABLES, file_format, read
 from lexigraph.text.source import AUTO, COMPRESSED, Source
 from lexigraph.text.tally import Lengths, Tally, tally_plain, tally_records
@@ -59,7 +67,7 @@ class FileFacts:
     byte_order_mark: bool
     scripts: dict[str, float]  # share of letters, largest first
     unusual: dict[str, int]  # the most common uncommon characters, by name
-    kind: str  # lines, stream, pairs, tags, labels, trees or phrases
+    kind: str  # lines, stream, pairs, tags, labels, trees, phrases or dependencies
     columns: dict[str, str]
     reason: str  # why this kind
 
@@ -161,7 +169,8 @@ def check(
         if max(leak.exact, leak.folded) >= 0.01
     ]
     main = facts[against]
-    tried = commands(main.kind, not main.format.startswith(("text", "trees")), main.columns, names, against, encoding)
+    table = not main.format.startswith(("text", "trees", "conllu"))  # else the columns are known
+    tried = commands(main.kind, table, main.columns, names, against, encoding)
     return Report({split: facts[split] for split in names}, leaks, recipes_for(main.kind), tried, warnings)
 
 
@@ -170,8 +179,9 @@ def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encodi
     name = file_format(found[0])
     if name in TABLES:
         columns = columns or guess_columns(found[0], name, encoding)
-    if name == "trees":
-        columns = columns or tree_columns(found[0], encoding)
+    looked_into = {"trees": tree_columns, "conllu": conllu_columns}
+    if name in looked_into:
+        columns = columns or looked_into[name](found[0], encoding)
     chosen = dict(columns or CONLL_DEFAULT.get(name, {"text": "1"}))
     whole, sources = kind_of(chosen) == "pairs", []
     for file in found:

@@ -15,7 +15,7 @@ from lexigraph import recipe as recipes
 from lexigraph.registry import system_of_any_kind
 from lexigraph.text import parquet
 from lexigraph.text.files import Names, several
-from lexigraph.text.readers import MAX_CHARS, csv_delimiter, read
+from lexigraph.text.readers import CONLL_DEFAULT, CONLL_FIELDS, MAX_CHARS, csv_delimiter, read
 from lexigraph.text.source import AUTO, Source, line_blocks
 from lexigraph.text.tally import Tally
 
@@ -28,8 +28,10 @@ NEEDED = {  # kind → its fields
     "labels": {"text", "label"},
     "trees": {"tokens", "tree"},
     "phrases": {"tokens", "tags", "phrases"},
+    "dependencies": {"tokens", "tags", "heads", "relations"},
     "tags": {"tokens", "tags"},
 }
+LESS = {"dependencies": "tags"}  # kind → another that its files hold, too
 KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files use; the first that fits is taken
     {"source": "source", "target": "target"},
     {"source": "src", "target": "tgt"},
@@ -73,6 +75,12 @@ def tree_columns(path: str, encoding: str = AUTO) -> dict[str, str]:
     first = next(read(Source(path, encoding=encoding), {"tree": "tree"}))
     classes = all(span.label.lstrip("+-").isdigit() for span in first.columns["tree"])
     return {name: name for name in (("tokens", "tree") if classes else ("tokens", "tags", "phrases"))}
+
+
+def conllu_columns(path: str, encoding: str = AUTO) -> dict[str, str]:
+    """Of CoNLL-U: heads and relations, too, where the first sentence has them."""
+    first = next(read(Source(path, encoding=encoding), CONLL_FIELDS["conllu"]))
+    return (CONLL_DEFAULT if "_" in first.columns["heads"] else CONLL_FIELDS)["conllu"]
 
 
 def _filled_lines(path: str, encoding: str) -> Iterator[str]:
@@ -153,7 +161,8 @@ def recipes_for(kind: str) -> tuple[str, ...]:
     fitting = [name for name, system in systems.items() if set(system_of_any_kind(system).fields) == fields]
     # of many, those that are not another one for a certain text, method or machine: classifier-sst, skipgram-hs
     own = (name for name in fitting if not any(name.startswith(f"{other}-") for other in fitting))
-    return tuple(name for name in own if not name.endswith("-gpu"))
+    less = recipes_for(LESS[kind]) if kind in LESS else ()
+    return (*(name for name in own if not name.endswith("-gpu")), *less)
 
 
 def commands(
