@@ -104,7 +104,8 @@ def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
         for column, (label, line) in written.encoder.unseen.items():
             where = f", first in line {line}" if line else ""
             reporter.say(
-                f"Held-out examples have a {column} that training has not seen ({label!r}{where}): it is wrong."
+                f"Held-out examples have a {column.removesuffix('s')} that training has not seen ({label!r}{where}): "
+                "it is scored as wrong."
             )
         for column, once in written.seen_once().items():
             if once:
