@@ -20,7 +20,7 @@ from lexigraph.abilities.translating import Translator
 from lexigraph.cli import app
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.exchange.folder import export_folder
-from lexigraph.nn.encoder_decoder import pairs
+from lexigraph.nn.translation import pairs
 from lexigraph.text.corpus import examples
 from lexigraph.text.tokenizer import Tokenizer
 

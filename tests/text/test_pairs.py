@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.nn.encoder_decoder import pairs
+from lexigraph.nn.translation import pairs
 from lexigraph.recipe import Data
 from lexigraph.text import corpus
 from lexigraph.text.batches import Buckets, Rows

@@ -13,7 +13,7 @@ from lexigraph.abilities.asking import TextError, many, number, one_or_many, who
 from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.errors import UsageError
-from lexigraph.nn.encoder_decoder import SOURCE, TARGET, EncoderDecoder
+from lexigraph.nn.translation import SOURCE, TARGET, TranslationNetwork
 from lexigraph.objectives.next_token import token_nll
 from lexigraph.text.encoding import special_id
 from lexigraph.text.tokenizer import Tokenizer
@@ -32,7 +32,7 @@ class Translation(Scored):
 class Translator(TextModel):
     """A source in, a target out."""
 
-    network: EncoderDecoder
+    network: TranslationNetwork
 
     @property
     def reading_tokenizer(self) -> Tokenizer:

@@ -27,12 +27,13 @@ from lexigraph.evaluation.intervals import FEWEST, Counted, Figure, left_out, me
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
-from lexigraph.nn.encoder_decoder import SOURCE, TARGET, TEXT, EncoderDecoder
+from lexigraph.nn.translation import SOURCE, TARGET, TranslationNetwork
 from lexigraph.objectives.next_token import IGNORE, SLICE, smoothed_kl
 from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Rows
 from lexigraph.text.tables import Table
+from lexigraph.text.vocabularies import TEXT
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU, CHRF
@@ -68,7 +69,9 @@ class Scores(Written):
     signature: str
 
 
-def row_sums(network: EncoderDecoder, batch: Batch, carry: Carry | None) -> tuple[dict[str, Tensor], Carry | None]:
+def row_sums(
+    network: TranslationNetwork, batch: Batch, carry: Carry | None
+) -> tuple[dict[str, Tensor], Carry | None]:
     """Loss, NLL, right tokens and tokens of every target."""
     hidden = network.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
     valid, slice_ = batch["targets"] != IGNORE, max(1, SLICE // len(network.output_table))
@@ -81,7 +84,7 @@ def row_sums(network: EncoderDecoder, batch: Batch, carry: Carry | None) -> tupl
 
 
 def _token_scores(
-    network: EncoderDecoder, hidden: Float[Tensor, "n d"], right: Int[Tensor, " n"]
+    network: TranslationNetwork, hidden: Float[Tensor, "n d"], right: Int[Tensor, " n"]
 ) -> Float[Tensor, "3 n"]:
     """Loss, NLL and whether it is right, of every token."""
     log_p = network.logits(hidden).float().log_softmax(1)
@@ -100,7 +103,7 @@ def frequencies(table: Table) -> np.ndarray:
     return counts
 
 
-def validate(network: EncoderDecoder, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
+def validate(network: TranslationNetwork, table: Table, recipe: Recipe, device: torch.device) -> dict[str, float]:
     """What validation reports."""
     rows = measured(network, table, recipe, row_sums, device, recipe.eval.max_tokens)
     tokens = rows["tokens"].sum()

@@ -4,8 +4,8 @@ model was trained with them, so that `model.generate(**tokenizer(text))` there g
 from __future__ import annotations
 
 from lexigraph.exchange.settings import Settings
-from lexigraph.nn.encoder_decoder import EncoderDecoder
 from lexigraph.nn.network import LanguageNetwork, MaskFiller, Network
+from lexigraph.nn.translation import TranslationNetwork
 from lexigraph.text.readers import Json
 from lexigraph.text.tokenizer import IMPORTED, Tokenizer
 from lexigraph.text.vocabulary import Added, Content
@@ -53,7 +53,7 @@ def around(tokenizer: Tokenizer, network: Network) -> tuple[list[int], list[int]
         return [tokenizer.begin], []
     if isinstance(network, MaskFiller):
         return [network.frame.begin], [network.frame.end]
-    return ([*network.lead], [network.end]) if isinstance(network, EncoderDecoder) else ([], [])
+    return ([*network.lead], [network.end]) if isinstance(network, TranslationNetwork) else ([], [])
 
 
 def _template(tokenizer: Tokenizer, network: Network) -> dict[str, Json]:

@@ -27,10 +27,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.nn.encoder_decoder import EncoderDecoder, pairs
+from lexigraph.nn.encoder_decoder import EncoderDecoder
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.network import Examples, ragged
 from lexigraph.nn.transformer import Shape
+from lexigraph.nn.translation import pairs
 from lexigraph.objectives import denoising
 from lexigraph.objectives.masked import Words
 from lexigraph.recipe import Recipe

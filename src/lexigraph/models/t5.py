@@ -27,10 +27,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.nn.encoder_decoder import EncoderDecoder, pairs
+from lexigraph.nn.encoder_decoder import EncoderDecoder
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.relative_bias import RelativeBias
 from lexigraph.nn.transformer import Layer, Shape
+from lexigraph.nn.translation import pairs
 from lexigraph.objectives import spans
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged

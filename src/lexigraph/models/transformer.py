@@ -24,10 +24,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lexigraph.nn.encoder_decoder import EncoderDecoder, pairs
+from lexigraph.nn.encoder_decoder import EncoderDecoder
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.positions import sinusoidal
 from lexigraph.nn.transformer import Layer, Shape
+from lexigraph.nn.translation import pairs
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Columns

@@ -1,4 +1,4 @@
-"""What translators share: an encoder that reads a source, and a decoder that looks at it while it writes a target.
+"""What translating transformers share: an encoder reads a source, a decoder looks at it while it writes a target.
 
     M = encoder(s_1 … s_m <eos>)                                  every position sees every other
     p(t_i | t_<i, s) = softmax(decoder(<start> t_1 … t_{i-1}; M) Oᵀ + b)
@@ -17,7 +17,6 @@ of a search, n sentences of a search.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,36 +25,24 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from lexigraph.errors import LexigraphError
 from lexigraph.nn.attention import Mask, before, within
 from lexigraph.nn.cache import CachedState, KeyValueCache, Memory
 from lexigraph.nn.embedding import TokenTable
-from lexigraph.nn.linear import OutputTable, linear
-from lexigraph.nn.network import Beginning, Decoder, Examples, Outputs, Seeds, ragged, unpadded
+from lexigraph.nn.linear import OutputTable
+from lexigraph.nn.network import Examples, Seeds, ragged
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
-from lexigraph.objectives.next_token import IGNORE, next_token_terms
+from lexigraph.nn.translation import SOURCE, TranslationNetwork
 from lexigraph.objectives.rng import random_of, seeds_of_content
-from lexigraph.objectives.terms import Batch, Carry, Terms
-from lexigraph.text.batches import padded
-from lexigraph.text.columns import MAIN, Column, Traits
-from lexigraph.text.vocabularies import Vocabularies, begin_or_nothing
+from lexigraph.objectives.terms import Batch
+from lexigraph.text.columns import MAIN
+from lexigraph.text.vocabularies import TEXT, Vocabularies
 
 CAPACITY = 32  # positions that there is room for at first
-SOURCE, TARGET, TEXT = "source", "target", "text"  # columns
 
 
-def pairs(separate: bool = False) -> dict[str, Column]:
-    """The columns of a translator. With `separate`, sources have a vocabulary of their own; a record may name a
-    special token that says which language or task is wanted."""
-    source = Column("tokens", vocabulary=SOURCE if separate else TEXT, lead="direction")
-    return {SOURCE: source, TARGET: Column("tokens", optional=True)}
-
-
-class EncoderDecoder(Decoder):
+class EncoderDecoder(TranslationNetwork):
     """The network without its embeddings; `network(source_ids, target_ids)` gives logits."""
-
-    written = TARGET
 
     def __init__(
         self,
@@ -70,22 +57,12 @@ class EncoderDecoder(Decoder):
         smoothing: float | int = 0.0,
         corrupts: bool = False,  # whether it learns from plain text that it corrupts itself, not from pairs
     ) -> None:
-        super().__init__()
+        super().__init__(vocabularies, context=context, start=start, begins=begins, smoothing=smoothing)
         reading, writing = shapes
         tokens = vocabularies.tokens()
-        self.lead = begin_or_nothing(tokens) if begins else []
-        self.first = [tokens.eos if start is None else start, *self.lead]
-        self.end, self.pad = tokens.eos, tokens.pad
-        self.full_context, self.context = context, context - len(self.lead)
-        self.traits = Traits(
-            context=self.context,
-            windowed=TEXT if corrupts else SOURCE,
-            reads_whole=True,
-            causal=TARGET,
-            corrupts_on_host=True,
-            compile_regions=(Layer,),  # each kind once
-        )
-        self.smoothing, self.shape = smoothing, writing
+        windowed = TEXT if corrupts else SOURCE
+        self.traits = replace(self.traits, windowed=windowed, compile_regions=(Layer,))  # each kind once
+        self.shape = writing
         self.embedding = TokenTable(len(tokens), reading.dim)  # of encoder and decoder alike, or the decoder's
         separate = SOURCE in vocabularies
         self.source_embedding = (
@@ -110,10 +87,6 @@ class EncoderDecoder(Decoder):
     def finish(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape d"]:
         """What is done to the decoder's last states before they meet the output table."""
         return x
-
-    @property
-    def output_bias(self) -> Float[Tensor, " V"] | None:
-        return None
 
     def corrupted(self, row: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Source and target, without their ends, that a plain text is made into."""
@@ -154,55 +127,19 @@ class EncoderDecoder(Decoder):
             x = layer(x, mask=mask, memory=memory, memory_mask=seen, causal=mask is None)
         return self.finish(self.norm_decoder(x))
 
-    def forward(
-        self,
-        source_ids: Int[Tensor, "B S"],
-        target_ids: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, " B"] | None = None,
-    ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each of `target_ids`, which begin with the start token."""
-        return self.logits(self.hidden(source_ids, target_ids, source_lengths))
-
-    def logits(self, hidden: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape V"]:
-        return linear(hidden, self.output_table, self.output_bias)
-
-    def _fits(self, length: int) -> None:
-        if length > self.full_context:
-            raise LexigraphError(f"{length} tokens are more than the model's context of {self.full_context}.")
-
     # ---- training ----------------------------------------------------------------------------------------
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from pairs of token sequences (`source`, `target`) or plain ones (`text`), boundaries included."""
         if SOURCE in examples:
-            sources, targets = ([row[1:] for row in ragged(examples[side])] for side in (SOURCE, TARGET))
-        else:
-            rows, most = ragged(examples[TEXT]), self.context - 1
-            own = seeds_of_content(rows) if seeds is None else seeds[MAIN]
-            pairs = [self.corrupted(row[1:-1], random_of(seed)) for row, seed in zip(rows, own, strict=True)]
-            sources, targets = (
-                [np.append(row[:most], self.end) for row in side] for side in zip(*pairs, strict=True)
-            )
-        lead = np.array(self.lead, np.int64)
-        return paired([np.concatenate([lead, row]) for row in sources], targets, first=self.first, pad=self.pad)
-
-    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
-        hidden = self.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
-        terms = next_token_terms(
-            hidden, self.output_table, batch, bias=self.output_bias, smoothing=self.smoothing, pad=self.pad
-        )
-        return terms, None
-
-    def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
-        logits = self(batch["source"], batch["inputs"], batch["source_lengths"])
-        return {TARGET: unpadded(logits, batch)}
+            return super().prepare(examples, seeds, step)
+        rows, most = ragged(examples[TEXT]), self.context - 1
+        own = seeds_of_content(rows) if seeds is None else seeds[MAIN]
+        both = [self.corrupted(row[1:-1], random_of(seed)) for row, seed in zip(rows, own, strict=True)]
+        sources, targets = ([np.append(row[:most], self.end) for row in side] for side in zip(*both, strict=True))
+        return self.paired(sources, targets)
 
     # ---- decoding ----------------------------------------------------------------------------------------
-
-    def beginning(self, batch: Batch, given: Sequence[int]) -> Beginning:
-        """The sources; of the target, what every one is given."""
-        tensors = {"ids": batch["source"], "lengths": batch["source_lengths"]}
-        return Beginning(tensors, [len(self.first)] * len(given))
 
     def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
         """Read the sources (`ids`, ends included, padded on the right, and their `lengths`)."""
@@ -239,20 +176,6 @@ class EncoderDecoder(Decoder):
         where = torch.stack(looked).mean((0, 2)).flatten(0, 1) if attention else None  # (n, rows of each, S)
         logits = self.logits(self.finish(self.norm_decoder(x[:, 0])))
         return Step(logits, replace(state, cache=cache, time=time + 1), where)
-
-
-def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, first: Sequence[int], pad: int) -> Batch:
-    """A batch from sources and targets that end with a boundary; decoders are given `first`, then the target."""
-    inputs = padded([np.concatenate([first, row[:-1]]) for row in targets], pad)
-    wanted = padded(targets, IGNORE, first=len(first) - 1)
-    arrays = {
-        "source": padded(sources, pad),
-        "source_lengths": np.array([len(row) for row in sources]),
-        "inputs": inputs,
-        "targets": wanted,
-    }
-    count = sum(len(row) for row in targets)
-    return Batch({name: torch.from_numpy(array) for name, array in arrays.items()}, {"loss": count})
 
 
 def _added(bias: Float[Tensor, "1 H T S"], seen: Mask | None) -> Float[Tensor, "_ H T S"]:
