@@ -162,6 +162,27 @@ def test_what_is_given_goes_into_every_step():
     assert torch.equal(layers(x, given=given)[0], layers(repeated)[0])
 
 
+def test_what_is_given_may_differ_from_step_to_step_and_go_into_every_layer():
+    layers = with_weights(Recurrent("rnn-relu", 2, 4, 2, given=1, given_to_all=True))
+    lower, upper = (Recurrent("rnn-relu", inputs + 1, 4).double() for inputs in (2, 4))
+    lower.blocks[0], upper.blocks[0] = layers.blocks
+    x, given = drawn(3, 7, 2), drawn(3, 7, 1, seed=1)
+    between, _ = lower(torch.cat([x, given], 2), LENGTHS)
+    assert torch.equal(layers(x, LENGTHS, given=given)[0], upper(torch.cat([between, given], 2), LENGTHS)[0])
+
+
+def test_from_the_residual_layer_on_what_goes_in_is_added_to_what_comes_out():
+    layers = with_weights(Recurrent("rnn-relu", 4, 4, 3, residual=2))
+    apart = [Recurrent("rnn-relu", 4, 4).double() for _ in range(3)]
+    for layer, block in zip(apart, layers.blocks, strict=True):
+        layer.blocks[0] = block
+    x = drawn(3, 7, 4)
+    first = apart[0](x, LENGTHS)[0]
+    second = apart[1](first, LENGTHS)[0] + first
+    third = apart[2](second, LENGTHS)[0] + second
+    assert torch.equal(layers(x, LENGTHS)[0], third)
+
+
 def test_the_two_directions_are_averaged_or_stand_side_by_side():
     apart, together = (
         with_weights(Recurrent("gru", 4, 6, bidirectional=True, merge=merge)) for merge in ("concatenate", "average")

@@ -50,19 +50,24 @@ class Recurrent(nn.Module):
         learned_start: bool = False,
         forget_bias: float = 0.0,  # of an LSTM's forget gate at the start; 0: drawn like the others
         given: int = 0,  # numbers in a vector that goes into every step, beside the input
+        given_to_all: bool = False,  # to every layer, not only to the first
+        residual: int = 0,  # from this layer on, counted from 1, what goes into one is added to what comes out; 0: none
         fused: bool = True,  # on torch's kernels, where it has the cell
     ) -> None:
         super().__init__()
         _check(cell, dim, projection, forget_bias)
         fused = fused and cell in KERNELS
-        self.cell, self.dim, self.state_width, self.given = cell, dim, projection or dim, given
+        self.cell, self.dim, self.state_width = cell, dim, projection or dim
+        self.given, self.given_to_all, self.residual = given, given_to_all, residual
         self.directions, self.average = 1 + bidirectional, bidirectional and merge == "average"
         self.width = self.state_width * (1 if self.average else self.directions)
         self.dropout, self.locked, self.forget_bias = dropout, locked, forget_bias
-        at_once = layers if fused and not self.average and not locked else 1  # layers of a kernel
+        in_between = self.average or locked or given_to_all or 0 < residual <= layers
+        at_once = layers if fused and not in_between else 1  # layers of a kernel
         self.blocks = nn.ModuleList()
         for number in range(layers // at_once):
-            wide = inputs + given if number == 0 else self.width
+            wide = inputs if number == 0 else self.width
+            wide += given if number == 0 or given_to_all else 0
             if fused:
                 between = dropout if at_once > 1 else 0.0
                 self.blocks.append(Fused(cell, wide, dim, at_once, between, bidirectional, projection))
@@ -97,11 +102,11 @@ class Recurrent(nn.Module):
         x: Float[Tensor, "B T i"],
         lengths: Lengths = None,
         state: State | None = None,
-        given: Float[Tensor, "B g"] | None = None,
+        given: Float[Tensor, "B g"] | Float[Tensor, "B T g"] | None = None,
     ) -> tuple[Float[Tensor, "B T width"], State]:
         """The top layer's outputs at all times, and the states of all layers at the end of each row."""
-        if given is not None:
-            x = torch.cat([x, given.unsqueeze(1).expand(-1, x.shape[1], -1)], 2)
+        if given is not None and given.ndim == 2:
+            given = given.unsqueeze(1).expand(-1, x.shape[1], -1)
         if state is None and self.start:
             state = {name: start.expand(len(x), -1, -1) for name, start in self.start.items()}
         ends: list[State] = []
@@ -109,10 +114,14 @@ class Recurrent(nn.Module):
             block = cast(Fused | Scan, module)
             rows = slice(number * block.rows, (number + 1) * block.rows)
             begin = None if state is None else {name: value[:, rows] for name, value in state.items()}
-            x, end = block(self._dropped(x, number), lengths, begin)
+            into = self._dropped(x, number)
+            if given is not None and (number == 0 or self.given_to_all):
+                into = torch.cat([into, given], 2)
+            out, end = block(into, lengths, begin)
             ends.append(end)
             if self.average:
-                x = x.unflatten(2, (2, -1)).mean(2)
+                out = out.unflatten(2, (2, -1)).mean(2)
+            x = out + x if 0 < self.residual <= number + 1 else out
         return x, {name: torch.cat([end[name] for end in ends], 1) for name in ends[0]} if ends[1:] else ends[0]
 
     def _dropped(self, x: Float[Tensor, "B T i"], number: int) -> Float[Tensor, "B T i"]:
