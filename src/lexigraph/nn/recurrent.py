@@ -51,7 +51,7 @@ class Recurrent(nn.Module):
         forget_bias: float = 0.0,  # of an LSTM's forget gate at the start; 0: drawn like the others
         given: int = 0,  # numbers in a vector that goes into every step, beside the input
         given_to_all: bool = False,  # to every layer, not only to the first
-        residual: int = 0,  # from this layer on, counted from 1, what goes into one is added to what comes out; 0: none
+        residual: int = 0,  # from this layer on (1: the first), its input is added to its output; 0: never
         fused: bool = True,  # on torch's kernels, where it has the cell
     ) -> None:
         super().__init__()
