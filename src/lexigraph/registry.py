@@ -130,6 +130,7 @@ SYSTEMS: dict[str, System] = {
     "bert": _encoder("lexigraph.models.bert:BERT", "masked"),
     "electra": _encoder("lexigraph.models.electra:ELECTRA", "replaced"),
     "transformer": _translator("lexigraph.models.transformer:Transformer", fields=("source", "target")),
+    "seq2seq": _translator("lexigraph.models.seq2seq:Seq2Seq", fields=("source", "target")),
     "bart": _translator("lexigraph.models.bart:BART"),
     "t5": _translator("lexigraph.models.t5:T5"),
     "bow": System(

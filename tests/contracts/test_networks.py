@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,7 +15,7 @@ from lexigraph.objectives.terms import Batch, value
 from lexigraph.registry import CONTRACTS, SYSTEMS, WORD_SYSTEMS
 from lexigraph.text.corpus import fields_of
 
-from .tiny import FORMS, bound_by, data_of, examples_of, network_of, newborn, recipe_of, some, with_inputs
+from .tiny import FORMS, bound_by, data_of, examples_of, network_of, newborn, recipe_of, some, tables_for, with_inputs
 
 CLOSE = 1e-5  # of the largest value
 
@@ -141,8 +142,9 @@ def test_outputs_do_not_see_later_tokens(system):
 
 @bound_by("gradients")
 def test_every_parameter_gets_a_gradient(system):
-    network = network_of(system).train()
-    terms, _ = network.loss(network.prepare(examples_of(system)))
+    network, examples = network_of(system).train(), examples_of(system)
+    seeds = {table: np.arange(8) for table in tables_for(system)[1]}  # as in training: some terms are of it alone
+    terms, _ = network.loss(network.prepare(examples, seeds, step=100))
     value(terms).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name
