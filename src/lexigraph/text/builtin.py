@@ -1,20 +1,21 @@
 """The built-in corpora as records: made by an English grammar, so that every system can be trained without any data.
 
 Wherever a file is expected, the name `grammar` means the one that has all fields, each from one clause, `sentiment`
-praise and blame with their class (sentiment.py), and names as `anbn:100` mean formal languages and other tests of
+praise and blame with their class (sentiment.py), `dates` dates in many forms (dates.py), and names as `anbn:100` mean formal languages and other tests of
 memory (languages.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 import numpy as np
 
 from lexigraph.errors import UsageError
 from lexigraph.text import languages
-from lexigraph.text.files import GRAMMAR, SENTIMENT
+from lexigraph.text.files import DATES, GRAMMAR, SENTIMENT, UNSEEN_DATES
 from lexigraph.text.readers import Record, Value
 
 Fields = Mapping[str, Value]
@@ -24,8 +25,9 @@ def sentences(count: int, name: str = GRAMMAR) -> Iterator[str]:
     """So many sentences of a built-in corpus, or strings of the language of that name."""
     if lengths := languages.named(name):
         return languages.strings(lengths, count)
-    if name == SENTIMENT:
-        return (str(values["text"]) for values in islice(_judgements(), count))
+    if name in (SENTIMENT, DATES, UNSEEN_DATES):
+        ((fields, make),) = CORPORA[name].items()
+        return (str(values[fields[0]]) for values in islice(make(), count))
     from lexigraph.text import constructions  # its lexicon takes a while
 
     return constructions.sentences(count)
@@ -84,6 +86,13 @@ def _judgements() -> Iterator[Fields]:
     from lexigraph.text import sentiment
 
     return ({"text": text, "label": label} for text, label in sentiment.items())
+
+
+def _dates(unseen: bool = False) -> Iterator[Fields]:
+    """Dates as somebody writes them, and in ISO 8601."""
+    from lexigraph.text import dates
+
+    return ({"source": text, "target": iso} for text, iso in dates.pairs(unseen))
 
 
 def _parts() -> Iterator[Fields]:
@@ -188,4 +197,9 @@ MAKERS: Makers = {
     ("frames", "tags"): _signals,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
 }
-CORPORA: dict[str, Makers] = {GRAMMAR: MAKERS, SENTIMENT: {("text", "label"): _judgements}}
+CORPORA: dict[str, Makers] = {
+    GRAMMAR: MAKERS,
+    SENTIMENT: {("text", "label"): _judgements},
+    DATES: {("source", "target"): _dates},
+    UNSEEN_DATES: {("source", "target"): partial(_dates, unseen=True)},
+}
