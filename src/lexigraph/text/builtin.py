@@ -1,8 +1,8 @@
 """The built-in corpora as records: made by an English grammar, so that every system can be trained without any data.
 
 Wherever a file is expected, the name `grammar` means the one that has all fields, each from one clause, `sentiment`
-praise and blame with their class (sentiment.py), `dates` dates in many forms (dates.py), and names as `anbn:100` mean formal languages and other tests of
-memory (languages.py).
+praise and blame with their class (sentiment.py), `dates` dates in many forms (dates.py), and names as `anbn:100`
+formal languages and other tests of memory (languages.py).
 """
 
 from __future__ import annotations
