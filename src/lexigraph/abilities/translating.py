@@ -59,6 +59,8 @@ class Translator(TextModel):
         """
         whole(beam=beam, n_best=n_best)
         number(alpha=alpha)
+        if alignment and not self.network.aligned:
+            raise UsageError('This model was trained without attention (model.attention = "none"): it looks nowhere.')
         lead = [special_id(self.reading_tokenizer, direction)] if direction else []
         rows = [np.array([*lead, *row]) for row in self._sentences(texts)]
         found = self.translations(rows, beam=max(beam, n_best), alpha=alpha, n_best=n_best, alignment=alignment)

@@ -102,7 +102,7 @@ class Seq2Seq(TranslationNetwork):
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__(vocabularies, context=config.context, smoothing=objective.label_smoothing)
         _check(config)
-        self.config, self.objective = config, objective
+        self.config, self.objective, self.aligned = config, objective, config.attention != "none"
         if config.hard:
             self.traits = replace(self.traits, terms=("loss", POLICY, BASELINE))
         tokens, dim, width = len(vocabularies.tokens()), config.dim, config.embedding or config.dim
@@ -111,7 +111,7 @@ class Seq2Seq(TranslationNetwork):
         if SOURCE in vocabularies:
             self.source_embedding = TokenTable(len(vocabularies.tokens(SOURCE)), width, SOURCE)
         self.encoder = _encoder(config, width)
-        layers, looks = config.decoder_layers or config.layers, config.attention != "none"
+        layers, looks = config.decoder_layers or config.layers, self.aligned
         seen = (0 if config.blind else width) + (self._fed_width if config.feeding else 0)
         given = dim * config.every_step + dim * (looks and config.attends == "before")
         lowest = looks and config.attends == "lowest"
@@ -175,7 +175,7 @@ class Seq2Seq(TranslationNetwork):
         state = {name: torch.cat([end[name] for end in ends], 1) for name in ends[0]}
         memory = self._dropped(backwards(x, lengths) if config.reversed else x)
         source = {"lengths": lengths}
-        if config.attention != "none":
+        if self.aligned:
             source |= {"memory": memory, "keys": self.alignment.keys(memory)}
         if config.every_step:
             source["end"] = state["h"][:, -1]
@@ -204,8 +204,7 @@ class Seq2Seq(TranslationNetwork):
         """The readouts of tokens, all at once if no step needs to know what the one before it looked at."""
         e = self.embedding(inputs) if not self.config.blind else self.bias.new_zeros(*inputs.shape, 0)
         e = self._dropped(e)
-        looks = self.config.attention != "none"
-        if not self.config.feeding and not (looks and self.config.attends == "before"):
+        if not self.config.feeding and not (self.aligned and self.config.attends == "before"):
             return self._pass(e, source, rows, draws)
         readouts: list[Tensor] = []
         looked: list[Looks] = []
@@ -225,7 +224,7 @@ class Seq2Seq(TranslationNetwork):
     ) -> tuple[Float[Tensor, "R T e"], dict[str, Tensor], Looks | None]:
         """Some steps at once: one, where a step needs the one before it."""
         config, width = self.config, len(x) // len(source["lengths"])
-        attends = config.attends if config.attention != "none" else None
+        attends = config.attends if self.aligned else None
         state = {name: rows[name] for name in ("h", "c") if name in rows}
         given, looks = [], None
         if config.every_step:

@@ -40,6 +40,7 @@ class TranslationNetwork(Decoder):
     """A network whose call, `network(source_ids, target_ids)`, gives logits."""
 
     written = TARGET
+    aligned = True  # whether its steps can say where in the source they looked
 
     def __init__(
         self,
