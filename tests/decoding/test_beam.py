@@ -5,7 +5,7 @@ import torch
 from toy_steppers import Bigram, Recurrent, forced, next_log_p, sentence
 
 from lexigraph.decoding import beam_search, exhaustive_search, generate
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 
 EOS, A, B = 0, 1, 2
 START = 3  # a token that is only ever the start of a chain
@@ -17,11 +17,19 @@ def chain(start: list[float], after_a: list[float], after_b: list[float]) -> tup
     return Bigram(table), {"last": torch.tensor([START])}
 
 
-def search_by_definition(stepper, batch, *, eos, width, max_new, alpha, stop, n_best, banned=()):
+def search_by_definition(
+    stepper, batch, *, eos, width, max_new, alpha, stop, n_best, banned=(), length="power", coverage=0.0
+):
     """Beam search from the words in beam.py's head: prefixes in lists, no batches, no early stop, no cache."""
 
+    def probable(hypothesis):
+        produced = len(hypothesis[0])
+        return hypothesis[1] / ((5 + produced) / 6 if length == "gnmt" else produced) ** alpha
+
     def score(hypothesis):
-        return hypothesis[1] / len(hypothesis[0]) ** alpha
+        if not coverage or hypothesis[0][-1] != eos:
+            return probable(hypothesis)
+        return probable(hypothesis) + coverage * read_by(stepper, batch, hypothesis[0][:-1])
 
     live, ended = [((), 0.0)], []
     for _ in range(max_new):
@@ -36,13 +44,23 @@ def search_by_definition(stepper, batch, *, eos, width, max_new, alpha, stop, n_
             ended = [h for h in beam if h[0][-1] == eos]
             live = [h for h in beam if h[0][-1] != eos]
         else:
-            candidates.sort(key=score, reverse=True)
+            candidates.sort(key=probable, reverse=True)
             ended += [h for h in candidates[:width] if h[0][-1] == eos]
             live = [h for h in candidates if h[0][-1] != eos][:width]
     ended.sort(key=score, reverse=True)
     live.sort(key=score, reverse=True)
     best = sorted(ended + live, key=score, reverse=True) if stop == "length" else ended + live
     return [(h[0], h[1], score(h)) for h in best[:n_best]]
+
+
+def read_by(stepper, batch, tokens):
+    """Σ_s log(min(Σ_t a_ts, 1)) while these tokens and the end were written."""
+    step = stepper.start(batch, 1)
+    seen = step.attention[0]
+    for token in tokens:
+        step = stepper.step(step.state, torch.tensor([token]), attention=True)
+        seen = seen + step.attention[0]
+    return float(seen.clamp(max=1).log().sum())
 
 
 def check_same(found, expected, eos):
@@ -97,6 +115,34 @@ def test_batched_search_is_the_search_of_the_definition(stop, alpha, seed):
     options = {"eos": EOS, "width": 3, "max_new": 6, "alpha": alpha, "stop": stop, "n_best": 3, "banned": (5,)}
     for i, found in enumerate(beam_search(network, batch, **options)):
         check_same(found, search_by_definition(network, sentence(batch, i), **options), EOS)
+
+
+@pytest.mark.parametrize("stop", RULES)
+@pytest.mark.parametrize("coverage", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_may_be_those_of_gnmt(stop, coverage, seed):
+    network = Recurrent(6, seed)
+    batch = network.batch(5, seed, positions=4)
+    options = {"eos": EOS, "width": 3, "max_new": 6, "alpha": 0.9, "stop": stop, "n_best": 3, "length": "gnmt"}
+    options["coverage"] = coverage
+    for i, found in enumerate(beam_search(network, batch, **options)):
+        check_same(found, search_by_definition(network, sentence(batch, i), **options), EOS)
+
+
+def test_padding_of_a_source_need_not_be_read():
+    network = Recurrent(6, 0)
+    batch = network.batch(2, positions=3)
+    lengths = {"lengths": torch.tensor([3, 1])}
+    options = {"eos": EOS, "width": 3, "max_new": 5, "alpha": 0.0}
+    penalised = beam_search(network, batch | lengths, coverage=1.0, n_best=3, attention=True, **options)[1]
+    for h in [h for h in penalised if h.finished]:
+        assert h.score == pytest.approx(h.log_probability + min(0.0, math.log(float(h.attention[:, 0].sum()))))
+
+
+def test_coverage_needs_a_model_that_looks():
+    toy, batch = chain([0, 0.6, 0.4], [0.4, 0.3, 0.3], [0.9, 0.05, 0.05])
+    with pytest.raises(UsageError, match="does not say where it looks"):
+        beam_search(toy, batch, eos=EOS, width=2, max_new=3, coverage=0.2)
 
 
 @pytest.mark.parametrize("stop", RULES)
@@ -233,6 +279,7 @@ def test_attention_follows_the_hypothesis_through_the_beam(stop):
         ({"n_best": 3}, "between 1 and the beam width, 2"),
         ({"alpha": -1}, "alpha"),
         ({"stop": "later"}, "'finished' or 'length'"),
+        ({"coverage": -0.1}, "coverage is -0.1"),
         ({"noise": 1.0}, "one seed per sentence"),
         ({"eos": 9}, "outside the model's vocabulary of 4"),
         ({"banned": (0, 1, 2, 3)}, "found nothing for sentence 0"),
@@ -244,7 +291,7 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(options, words):
         from lexigraph.decoding.beam import _check
 
         with pytest.raises(LexigraphError, match=words):
-            _check(2, 0.7, 1, options["stop"], 0.0)
+            _check(2, 0.7, "power", 0.0, 1, options["stop"], 0.0)
         return
     with pytest.raises(LexigraphError, match=words):
         beam_search(toy, batch, **{"eos": EOS, "width": 2, "max_new": 3, **options})

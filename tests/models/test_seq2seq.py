@@ -232,3 +232,28 @@ def test_a_model_that_never_looks_has_no_alignment(tmp_path):
     assert isinstance(model.translate("5 June 2007"), str)
     with pytest.raises(UsageError, match="looks nowhere"):
         model.translate("5 June 2007", alignment=True)
+
+
+def test_an_unknown_word_is_the_one_of_the_source_that_it_looked_at(tmp_path):
+    words = {"tokenizer.kind": "word", "tokenizer.size": 40, "model.dim": 16}
+    model = api.train("seq2seq", "grammar", out=tmp_path / "run", set=words, tiny=True, quiet=True)
+    with torch.no_grad():
+        model.network.bias[model.tokenizer.unk] = 100.0
+    source = "The zebra saw a quokka ."
+    written = model.translate(source)
+    assert "<unk>" not in written
+    ((best,),) = model.translate([source], alignment=True, copy_unknown=True)
+    looked = best.alignment[: len(best.text.split()), : len(source.split())].argmax(1)
+    assert best.text.split() == [source.split()[place] for place in looked]
+    assert model.translate(source, copy_unknown=True) == best.text
+    assert "zebra" in model.reading_tokenizer.surfaces(source)
+
+
+def test_penalties_of_gnmt_are_those_of_the_search(model):
+    plain, penalised = (
+        model.translate("5 June 2007", n_best=3, length=length, coverage=coverage)
+        for length, coverage in (("power", 0.0), ("gnmt", 0.5))
+    )
+    assert {each.text for each in plain} & {each.text for each in penalised}
+    for each in penalised:
+        assert each.score <= each.log_probability / ((5 + each.tokens) / 6) ** 0.7 + 1e-6

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from lexigraph.abilities.asking import TextError
 from lexigraph.decoding.beam import beam_search
-from lexigraph.decoding.hypothesis import Hypothesis
+from lexigraph.decoding.hypothesis import Hypothesis, Length
 from lexigraph.errors import AbilityError, LexigraphError, UsageError
 from lexigraph.memory import refuse_beyond
 from lexigraph.nn.devices import choose_device
@@ -198,7 +198,17 @@ class TextModel:
         return sorted(special - {self.tokenizer.eos})
 
     def _search(
-        self, batch: dict[str, Tensor], width: int, max_new: int, alpha: float, n_best: int, attention: bool = False
+        self,
+        batch: dict[str, Tensor],
+        width: int,
+        max_new: int,
+        alpha: float,
+        n_best: int,
+        *,
+        attention: bool = False,
+        length: Length = "power",
+        coverage: float = 0.0,
+        allowed: Sequence[int] = (),
     ) -> list[list[Hypothesis]]:
         assert isinstance(self.network, Decoder)
         rows, offered = width * len(batch["lengths"]), len(self.tokenizer)
@@ -211,8 +221,10 @@ class TextModel:
             width=width,
             max_new=max_new,
             alpha=alpha,
+            length=length,
+            coverage=coverage,
             n_best=n_best,
-            banned=self._banned,
+            banned=[token for token in self._banned if token not in allowed],
             attention=attention,
         )
 

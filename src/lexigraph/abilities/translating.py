@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from lexigraph.abilities.asking import TextError, many, number, one_or_many, whole
 from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
-from lexigraph.decoding.hypothesis import Hypothesis
+from lexigraph.decoding.hypothesis import Hypothesis, Length
 from lexigraph.errors import UsageError
 from lexigraph.nn.translation import SOURCE, TARGET, TranslationNetwork
 from lexigraph.objectives.next_token import token_nll
@@ -48,25 +48,48 @@ class Translator(TextModel):
         n_best: int = 1,
         alignment: bool = False,
         direction: str = "",
+        length: Length = "power",
+        coverage: float = 0.0,
+        copy_unknown: bool = False,
     ) -> list[str | list[Translation]]:
         """The translation of each text; with n_best > 1 or alignment, the best few of each as `Translation`.
 
         alignment: say also where the model looked while it wrote.
         direction: the special token of the language or task that is wanted, if the model was taught several.
+        length, coverage: what short translations are held up with, and those that leave some of the source unread
+            marked down with (decoding/beam.py).
+        copy_unknown: let the model write <unk>, and put there the word of the source that it looked at.
 
             >>> model.translate(["A man sleeps."])        # doctest: +SKIP
             ['Ein Mann schläft.']
         """
         whole(beam=beam, n_best=n_best)
         number(alpha=alpha)
-        if alignment and not self.network.aligned:
+        looks = alignment or bool(coverage) or copy_unknown
+        if looks and not self.network.aligned:
             raise UsageError('This model was trained without attention (model.attention = "none"): it looks nowhere.')
+        if copy_unknown and self.recipe.data.rare:
+            raise UsageError("This model leaves unknown words out (data.rare): it has none to copy.")
         lead = [special_id(self.reading_tokenizer, direction)] if direction else []
         rows = [np.array([*lead, *row]) for row in self._sentences(texts)]
-        found = self.translations(rows, beam=max(beam, n_best), alpha=alpha, n_best=n_best, alignment=alignment)
-        if n_best == 1 and not alignment:
+        found = self.translations(
+            rows,
+            beam=max(beam, n_best),
+            alpha=alpha,
+            n_best=n_best,
+            length=length,
+            coverage=coverage,
+            alignment=alignment or copy_unknown,
+            unknown=copy_unknown,
+        )
+        if n_best == 1 and not alignment and not copy_unknown:
             return list(self.tokenizer.decode_batch([best[0].tokens for best in found]))
-        return [[self._translation(row, each) for each in best] for row, best in zip(rows, found, strict=True)]
+        read = [[direction] * bool(lead) + surfaces for surfaces in self._surfaces(texts)] if copy_unknown else None
+        several = [
+            [self._translation(row, each, None if read is None else read[number]) for each in best]
+            for number, (row, best) in enumerate(zip(rows, found, strict=True))
+        ]
+        return list(several) if n_best > 1 or alignment else [best[0].text for best in several]
 
     def translations(
         self,
@@ -76,8 +99,11 @@ class Translator(TextModel):
         alpha: float = 0.7,
         n_best: int = 1,
         alignment: bool = False,
+        length: Length = "power",
+        coverage: float = 0.0,
+        unknown: bool = False,
     ) -> list[list[Hypothesis]]:
-        """The same on token ids, boundaries neither given nor returned.
+        """The same on token ids, boundaries neither given nor returned. `unknown`: <unk> may be written.
 
         Sources of like length are searched together, and how long a target may be depends on that length, so that a
         text is translated alike in any company.
@@ -91,13 +117,38 @@ class Translator(TextModel):
                 positions = chosen[first : first + BATCH_SIZE]
                 batch = self._batch([[*network.lead, *sources[i].tolist(), network.end] for i in positions])
                 longest = min(network.context, 2 * 8 * (int(like) + 1) + 10)
-                best = self._search(batch, beam, longest, alpha, n_best, attention=alignment)
+                best = self._search(
+                    batch,
+                    beam,
+                    longest,
+                    alpha,
+                    n_best,
+                    attention=alignment,
+                    length=length,
+                    coverage=coverage,
+                    allowed=[self.tokenizer.unk] if unknown else [],
+                )
                 found |= dict(zip(positions.tolist(), best, strict=True))
         return [found[i] for i in range(len(sources))]
 
-    def _translation(self, source: np.ndarray, found: Hypothesis) -> Translation:
-        """A hypothesis as text, with the pieces that its alignment speaks of."""
-        scored = self.tokenizer.decode(found.tokens), found.log_probability, found.produced, found.score
+    def _surfaces(self, texts: Sequence[str]) -> list[list[str]]:
+        """What each token of these sources stands for."""
+        cleaned = [self._clean(text) or "" for text in texts] if self._clean else texts
+        return [self.reading_tokenizer.surfaces(text) for text in cleaned]
+
+    def _copied(self, found: Hypothesis, read: Sequence[str]) -> str:
+        """The text of a hypothesis with a word of the source for each <unk>: of all words, where it looked most."""
+        (text,), unk = self.tokenizer.decode_batch([found.tokens], unknown=True), self.tokenizer.unk
+        parts, first = text.split(self.tokenizer.token_of(unk)), len(self.network.lead)
+        assert found.attention is not None
+        looked = found.attention[:, first : first + len(read)].argmax(1).tolist()
+        words = [read[looked[t]] for t, token in enumerate(found.tokens) if token == unk]
+        return "".join(part for pair in zip(parts, [*words, ""], strict=True) for part in pair)
+
+    def _translation(self, source: np.ndarray, found: Hypothesis, read: Sequence[str] | None = None) -> Translation:
+        """A hypothesis as text, with the pieces that its alignment speaks of. `read`: to copy unknown words from."""
+        text = self.tokenizer.decode(found.tokens) if read is None else self._copied(found, read)
+        scored = text, found.log_probability, found.produced, found.score
         if found.attention is None:
             return Translation(*scored)
         network, end = self.network, [self.tokenizer.eos] * found.finished

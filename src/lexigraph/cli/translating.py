@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -35,6 +35,16 @@ def translate(
     n_best: Annotated[
         int, typer.Option(min=1, max=1000, help="So many translations of each: score, Σ log p, text.")
     ] = 1,
+    length: Annotated[
+        Literal["power", "gnmt"],
+        typer.Option(help="What scores are divided by: power: T^alpha; gnmt: ((5 + T) / 6)^alpha."),
+    ] = "power",
+    coverage: Annotated[
+        float, typer.Option(min=0, help="Penalty for what was not looked at, as 0.2; 0: none.")
+    ] = 0.0,
+    copy_unknown: Annotated[
+        bool, typer.Option("--copy-unknown", help="For an unknown word, write the one of the source it looked at.")
+    ] = False,
     direction: Annotated[str, typer.Option(help="The special token of what is wanted, as <2de>.")] = "",
     alignment: Annotated[
         bool, typer.Option("--alignment", help="Each piece written, and what it looked at.")
@@ -45,7 +55,17 @@ def translate(
 ) -> None:
     """Translate each text by beam search."""
     model = load_model(run, device, int8)
-    ask = partial(model.translate, beam=beam, alpha=alpha, n_best=n_best, direction=direction, alignment=alignment)
+    ask = partial(
+        model.translate,
+        beam=beam,
+        alpha=alpha,
+        n_best=n_best,
+        direction=direction,
+        alignment=alignment,
+        length=length,
+        coverage=coverage,
+        copy_unknown=copy_unknown,
+    )
     with Printer(as_json) as show:
         for text, found in answers(ask, read_texts(texts, file)):
             if isinstance(found, str):

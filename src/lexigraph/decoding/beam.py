@@ -1,6 +1,8 @@
 """Beam search on batches: the `width` best hypotheses of each sentence are carried forward together.
 
-    score(y) = Σ_t log p(y_t | y_<t) / T^α       T = number of produced tokens, the end token included
+    score(y) = Σ_t log p(y_t | y_<t) / lp(T) + cp       T = number of produced tokens, the end token included
+    lp(T)    = T^α, or ((5 + T) / 6)^α                  length = "gnmt" (hypothesis.py)
+    cp       = β Σ_s log(min(Σ_t a_ts, 1))              a_ts: how much y_t looked at s; only of what has ended
 
 At every step each live hypothesis offers its continuations. An ending (a hypothesis that takes the end token)
 counts only if it is among the `width` best candidates of its sentence. What the candidates compete with, and
@@ -10,14 +12,17 @@ when a sentence is done, is the stopping rule:
             as soon as n_best endings are kept and no live hypothesis can still beat the worst of them. With s the
             best live sum: sums only fall and T ≤ max_new, so for α ≥ 0 every later ending has
 
-                score ≤ s / T^α ≤ s / max_new^α       (s ≤ 0)
+                score ≤ s / lp(T) ≤ s / lp(max_new)       (s ≤ 0, cp ≤ 0)
 
-            and stopping when s / max_new^α ≤ the worst kept score changes nothing in the answer (an admissible
+            and stopping when s / lp(max_new) ≤ the worst kept score changes nothing in the answer (an admissible
             bound): it is what running on to max_new would give. Answer: endings by score; if there are too few at
             max_new, the best unfinished hypotheses follow.
 `length`    Run to max_new tokens. Finished hypotheses stay in the beam and take part in every sort, by score, with
             the live ones: they take up places and can be pushed out. A sentence whose beam holds only finished
             hypotheses is done, since no sort can change it. Answer: the beam by score, finished or not.
+
+The coverage penalty cp (Wu et al. 2016) is for translators that attend: what leaves parts of the source unread is
+marked down; a position never looked at counts as if by e^-10.
 
 With width 1 and α = 0 both are greedy search. Noise σ: at step t the candidates are ranked with logits +
 N(0, (σ/t)²); sums and scores stay those of the clean model.
@@ -29,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -38,12 +43,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lexigraph.decoding.choices import SentenceRng, forbidden, highest, log_probabilities, refuse_long
-from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis, Stop, normalised, rank
-from lexigraph.errors import LexigraphError
+from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis, Length, Stop, rank, rate
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.stepper import Stepper
 
 Array = NDArray[np.int64]
 WIDEST = 10_000  # a step sorts width² candidates
+NEVER = -10.0  # log of how much was looked at where nothing was
 
 
 @dataclass
@@ -109,14 +115,18 @@ def _expand(
 
 
 def _advance(
-    beam: _Beam, offered: _Candidates, t: int, alpha: float | int, stop: Stop
+    beam: _Beam, offered: _Candidates, t: int, shorten: float, unread: Float64[Tensor, "a w"] | None, stop: Stop
 ) -> tuple[_Beam, Int[Tensor, "a w"], Int[Tensor, "a w"]]:
-    """The beam after its t-th token, with the tokens taken and the positions they continue."""
+    """The beam after its t-th token, with the tokens taken and the positions they continue.
+
+    shorten: 1 / lp(t). unread: what is added to the score of an ending.
+    """
     width, kept = beam.sums.shape[1], beam.score.shape[1]
-    rate = t**-alpha
-    live_key, end_key, score = offered.live_key * rate, offered.end_key * rate, beam.score
+    live_key, end_key, score = offered.live_key * shorten, offered.end_key * shorten, beam.score
 
     # who is among the `width` best of the sentence
+    if stop == "length" and unread is not None:
+        end_key = end_key + unread
     contest = [end_key, live_key, score] if stop == "length" else [end_key, live_key]
     everyone = torch.cat(contest, 1)
     best = everyone.argsort(dim=1, descending=True, stable=True)[:, :width]
@@ -134,7 +144,8 @@ def _advance(
     tokens = offered.tokens.gather(1, pick)
 
     end_sums = offered.end_sums.masked_fill(end_key == -torch.inf, -torch.inf)
-    score, order = torch.cat([score, end_sums * rate], 1).sort(dim=1, descending=True, stable=True)
+    ended = end_sums * shorten if unread is None else end_sums * shorten + unread
+    score, order = torch.cat([score, ended], 1).sort(dim=1, descending=True, stable=True)
     order = order[:, :kept]
     total = torch.cat([beam.total, end_sums], 1).gather(1, order)
     produced = torch.cat([beam.produced, torch.full_like(positions, t)], 1).gather(1, order)
@@ -163,12 +174,12 @@ class _History:
         self.trail = trail
         self._done: dict[int, list[_Found]] = {}  # by sentence
 
-    def close(self, beam: _Beam, t: int, alpha: float | int) -> None:
+    def close(self, beam: _Beam, t: int, shorten: float) -> None:
         """These sentences are done after t tokens: note what their beams hold."""
         columns = (beam.sentence, beam.score, beam.total, beam.produced, beam.parent, beam.sums)
         for i, scores, totals, lengths, parents, sums in zip(*(x.tolist() for x in columns), strict=True):
             ended = zip(scores, totals, lengths, parents, strict=True)
-            live = ((normalised(total, t, alpha), total, t, position) for position, total in enumerate(sums))
+            live = ((total * shorten, total, t, position) for position, total in enumerate(sums))
             both = [_Found(*h, True) for h in ended] + [_Found(*h, False) for h in live]
             self._done[i] = [h for h in both if h.score > -float("inf")]
 
@@ -208,6 +219,8 @@ def beam_search(
     width: int,
     max_new: int,
     alpha: float | int = 0.7,
+    length: Length = "power",
+    coverage: float | int = 0.0,
     n_best: int = 1,
     stop: Stop = "finished",
     min_new: int = 0,
@@ -218,11 +231,11 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The n_best hypotheses of each sentence, best first, of at most max_new tokens (the end token is one).
 
-    stop: "finished" or "length", see the head of this file.
+    length, coverage (β), stop: see the head of this file.
     min_new, banned: as in `generate`. seeds: one per sentence, needed only with noise.
     noise: σ of normal noise σ / t on the t-th logits, not on hidden states; it changes ranks, never scores.
     """
-    _check(width, alpha, n_best, stop, noise)
+    _check(width, alpha, length, coverage, n_best, stop, noise)
     refuse_long(max_new, width * len(next(iter(batch.values()), ())))
     step = stepper.start(batch, width)
     rows, vocabulary = step.logits.shape
@@ -235,6 +248,8 @@ def beam_search(
     history = _History(max_new, sentences, width, device, AttentionTrail() if attention else None)
     beam = _Beam.start(sentences, width, width if stop == "length" else n_best, device)
     positions = torch.arange(width, device=device)
+    read = _Read(coverage, batch.get("lengths")) if coverage else None
+    attention = attention or bool(coverage)
 
     for t in range(1, max_new + 1):
         if history.trail:
@@ -244,32 +259,69 @@ def beam_search(
             epsilon = rng.gaussians(beam.sentence.tolist(), width, vocabulary).to(log_p)
             noisy = log_probabilities(log_p + noise / t * epsilon)
         offered = _expand(log_p, noisy, beam.sums, eos, never, may_end=eos not in banned and t > min_new)
-        beam, tokens, parents = _advance(beam, offered, t, alpha, stop)
+        shorten, unread = rate(t, alpha, length), read.missing(step.attention, beam.sentence) if read else None
+        beam, tokens, parents = _advance(beam, offered, t, shorten, unread, stop)
         history.tokens[t - 1, beam.sentence] = tokens
         history.parents[t - 1, beam.sentence] = parents
 
-        reach = beam.sums.amax(1) * max_new**-alpha  # the admissible bound
+        reach = beam.sums.amax(1) * rate(max_new, alpha, length)  # the admissible bound
         done = reach == -torch.inf if stop == "length" else beam.score[:, n_best - 1] >= reach
         moved = (parents != positions).any()
         any_done, any_moved, broken = torch.stack([done.any(), moved, beam.sums.isnan().any()]).tolist()
         if broken:
             raise _not_numbers(t)
         if t == max_new:
-            history.close(beam, t, alpha)
+            history.close(beam, t, shorten)
             break
         state = step.state
         if any_done:
-            history.close(beam.keep(done.nonzero()[:, 0]), t, alpha)
+            history.close(beam.keep(done.nonzero()[:, 0]), t, shorten)
             going = (~done).nonzero()[:, 0]
             if not len(going):
                 break
             state, beam, tokens, parents = state.keep(going), beam.keep(going), tokens[going], parents[going]
+            if read:
+                read.keep(going)
         if any_moved and t > 1:  # after the start all rows of a sentence are equal
             first = torch.arange(len(parents), device=device)[:, None] * width
             state = state.select((first + parents).flatten())
+        if read:
+            read.follow(parents)
         step = stepper.step(state, tokens.flatten(), attention=attention)
 
     return history.answers(stop, n_best)
+
+
+class _Read:
+    """How much each live hypothesis has looked at each position of its source."""
+
+    def __init__(self, beta: float | int, lengths: Int[Tensor, " n"] | None) -> None:
+        self.beta, self.lengths = beta, lengths
+        self.seen: Float[Tensor, "a w S"] | None = None
+
+    def missing(
+        self, attention: Float[Tensor, "rows S"] | None, sentence: Int[Tensor, " a"]
+    ) -> Float64[Tensor, "a w"]:
+        """After one step more, what each hypothesis would lose for what it has not read, if it ended here."""
+        if attention is None:
+            raise UsageError("This model does not say where it looks: leave the coverage penalty at 0.")
+        now = attention.unflatten(0, (len(sentence), -1))
+        self.seen = now if self.seen is None else self.seen + now
+        logs = self.seen.double().clamp(max=1.0).log().clamp(min=NEVER)
+        if self.lengths is not None:
+            inside = torch.arange(logs.shape[2], device=logs.device) < self.lengths[sentence][:, None, None]
+            logs = logs * inside
+        return self.beta * logs.sum(2)
+
+    def keep(self, going: Int[Tensor, " kept"]) -> None:
+        """Only these sentences."""
+        assert self.seen is not None
+        self.seen = self.seen[going]
+
+    def follow(self, parents: Int[Tensor, "a w"]) -> None:
+        """Every hypothesis goes on from its parent."""
+        assert self.seen is not None
+        self.seen = self.seen.take_along_dim(parents[:, :, None], 1)
 
 
 def _not_numbers(t: int) -> LexigraphError:
@@ -278,13 +330,19 @@ def _not_numbers(t: int) -> LexigraphError:
     )
 
 
-def _check(width: int, alpha: float | int, n_best: int, stop: str, noise: float | int) -> None:
+def _check(
+    width: int, alpha: float | int, length: str, coverage: float | int, n_best: int, stop: str, noise: float | int
+) -> None:
     if not 1 <= width <= WIDEST:
         raise LexigraphError(f"The beam's width is {width}: it is from 1 to {WIDEST:,}.")
     if not 1 <= n_best <= width:
         raise LexigraphError(f"n_best is {n_best}: it is between 1 and the beam width, {width}.")
     if not 0 <= alpha < float("inf"):
         raise LexigraphError(f"alpha is {alpha}: it is 0 (plain sum) or more.")
+    if length not in get_args(Length):
+        raise LexigraphError(f"length is {length!r}: it is 'power' or 'gnmt'.")
+    if not 0 <= coverage < float("inf"):
+        raise LexigraphError(f"coverage is {coverage}: it is 0 (off) or more.")
     if stop not in ("finished", "length"):
         raise LexigraphError(f"stop is {stop!r}: it is 'finished' or 'length'.")
     if not 0 <= noise < float("inf"):

@@ -1,6 +1,9 @@
 """What every search returns, and how hypotheses are scored and ranked.
 
-score = Σ log p / T^α        T = number of produced tokens, the end token included; α = 0: the plain sum
+score = Σ log p / lp(T)         T = number of produced tokens, the end token included
+
+    power   lp = T^α                  α = 0: the plain sum
+    gnmt    lp = ((5 + T) / 6)^α      which lets short texts differ less (Wu et al. 2016)
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 Stop = Literal["finished", "length"]
+Length = Literal["power", "gnmt"]
 
 
 @dataclass(frozen=True)
@@ -31,13 +35,20 @@ class Hypothesis:
         return len(self.tokens) + self.finished
 
 
-def normalised(log_probability: float | int, produced: int, alpha: float | int) -> float:
-    """Σ log p / T^α.
+def normalised(log_probability: float | int, produced: int, alpha: float | int, length: Length = "power") -> float:
+    """Σ log p / lp(T).
 
     >>> normalised(-6.0, 4, 0.5)
     -3.0
+    >>> normalised(-6.0, 19, 0.5, "gnmt")
+    -3.0
     """
-    return log_probability / produced**alpha
+    return log_probability * rate(produced, alpha, length)
+
+
+def rate(produced: int, alpha: float | int, length: Length) -> float:
+    """1 / lp(T)."""
+    return ((5 + produced) / 6 if length == "gnmt" else produced) ** -alpha
 
 
 def rank(stop: Stop, finished: bool, score: float) -> tuple[bool, float]:

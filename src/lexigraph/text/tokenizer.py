@@ -289,9 +289,9 @@ class Tokenizer:
         """The text of these ids. Special tokens are left out; in kind word, <unk> is a word and stays."""
         return self.decode_batch([ids])[0]
 
-    def decode_batch(self, batch: Iterable[Sequence[int] | np.ndarray]) -> list[str]:
-        """The text of each row of ids."""
-        hidden = set(self.special.values()) - ({self.unk} if self.kind == "word" else set())
+    def decode_batch(self, batch: Iterable[Sequence[int] | np.ndarray], *, unknown: bool = False) -> list[str]:
+        """The text of each row of ids. `unknown`: <unk> stays in all kinds."""
+        hidden = set(self.special.values()) - ({self.unk} if unknown or self.kind == "word" else set())
         kept = [[i for i in self._checked(ids) if i not in hidden] for ids in batch]
         return self._hf.decode_batch(kept, skip_special_tokens=False)
 
@@ -299,6 +299,12 @@ class Tokenizer:
         """The pieces of these ids as a person reads them; in bpe, bytes that are no character alone as \\xe2."""
         shown = self._readable
         return [shown[i] for i in self._checked(ids)]
+
+    def surfaces(self, text: str) -> list[str]:
+        """What each token of a text stands for in it, known or not."""
+        if self.kind == "char":
+            return list(vocabulary.normalised(self._hf, text))
+        return [text[first:last] for first, last in self._hf.encode(text, add_special_tokens=False).offsets]
 
     @cached_property
     def _readable(self) -> list[str]:
