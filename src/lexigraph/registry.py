@@ -89,7 +89,7 @@ LANGUAGE_MODEL = ("generate", "complete", "score", "rank")
 AUTOENCODER = ("encode", "decode", "blend", "solve", "sample", "neighbours", "score")
 PICTURES = (*AUTOENCODER[:2], "pictures", "read", *AUTOENCODER[2:])
 ENCODER = ("fill", "encode", "neighbours")
-TRANSLATOR = ("translate", "score")
+TRANSLATOR = ("translate", "score", "align")
 SEES_ALL = {
     "causality": "every position sees the whole text, before and after it",
     "cache": "it predicts masked tokens all at once and writes no text step by step",

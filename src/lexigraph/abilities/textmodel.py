@@ -47,7 +47,7 @@ Input: TypeAlias = "Value | Mapping[str, Value]"  # the first field of an exampl
 Inputs: TypeAlias = "str | Path | Mapping[str, Value] | Iterable[Input]"  # one example or several
 ABILITIES = (
     *("encode", "decode", "pictures", "read", "blend", "solve", "sample", "neighbours"),
-    *("generate", "complete", "score", "rank", "translate", "fill", "tag", "classify", "estimate"),
+    *("generate", "complete", "score", "rank", "translate", "align", "fill", "tag", "classify", "estimate"),
     *("answer", "parse", "caption", "match"),
 )
 
@@ -249,6 +249,10 @@ class TextModel:
     def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
         """Log-probabilities of texts as the command line has them, one a line."""
         raise self._cannot("score")
+
+    def align_lines(self, lines: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Links of pairs as the command line has them, one a line."""
+        raise self._cannot("align")
 
     def _cannot(self, ability: str) -> AbilityError:
         can = ", ".join(self.abilities)

@@ -15,6 +15,7 @@ from lexigraph.decoding.hypothesis import Hypothesis, Length
 from lexigraph.errors import UsageError
 from lexigraph.nn.translation import SOURCE, TARGET, TranslationNetwork
 from lexigraph.objectives.next_token import token_nll
+from lexigraph.text.batches import padded
 from lexigraph.text.encoding import special_id
 from lexigraph.text.tokenizer import Tokenizer
 
@@ -27,6 +28,9 @@ class Translation(Scored):
     source: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
     alignment: Float[np.ndarray, "target source"] | None = field(default=None, compare=False, repr=False)
+
+
+Links = list[tuple[int, int]]  # word of the source, word of the text
 
 
 class Translator(TextModel):
@@ -131,6 +135,62 @@ class Translator(TextModel):
                 found |= dict(zip(positions.tolist(), best, strict=True))
         return [found[i] for i in range(len(sources))]
 
+    @one_or_many
+    def align(self, texts: Sequence[str], *, sources: str | Sequence[str] | None = None) -> list[Links]:
+        """Which word of its source each word of a text was written from: pairs (word of the source, of the text).
+
+        It is the one that is looked at most while the word is written; a word for which the end of the source is
+        looked at is none's. Words stand between white space.
+
+            >>> model.align("Ein Mann schläft .", sources="A man sleeps .")        # doctest: +SKIP
+            [(0, 0), (1, 1), (2, 2), (3, 3)]
+        """
+        if not self.network.aligned:
+            raise UsageError('This model was trained without attention (model.attention = "none"): it looks nowhere.')
+        given = self._paired(texts, sources, "aligns translations")
+        rows = {SOURCE: self._sentences(given), TARGET: self.rows(texts)[0]}
+        found: list[Links] = []
+        for first in range(0, len(texts), BATCH_SIZE):
+            part = slice(first, first + BATCH_SIZE)
+            looked = self._looked(rows[SOURCE][part], rows[TARGET][part])
+            for table, source, target in zip(looked, given[part], texts[part], strict=True):
+                found.append(self._links(table, source, target))
+        return found
+
+    @torch.inference_mode()
+    def _looked(self, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Where it looks for every token of targets that are given, the source's lead left out and its end kept."""
+        network, read = self.network, self.network.lead
+        step = network.start(self._batch([[*read, *row.tolist(), network.end] for row in sources]))
+        wanted = torch.from_numpy(padded(targets, self.tokenizer.pad)).to(self.device)
+        tables = []
+        for t in range(wanted.shape[1]):
+            if t:
+                step = network.step(step.state, wanted[:, t - 1], attention=True)
+            assert step.attention is not None
+            tables.append(step.attention)
+        table = torch.stack(tables, 1).float().cpu().numpy()
+        sizes = zip(table, sources, targets, strict=True)
+        return [each[: len(target), len(read) :][:, : len(source) + 1] for each, source, target in sizes]
+
+    def _links(self, table: Float[np.ndarray, "T S"], source: str, target: str) -> Links:
+        """Pieces are taken together: a word is looked at as much as all its pieces are, and by all of them."""
+        read, wrote = self.reading_tokenizer.word_numbers(source), self.tokenizer.word_numbers(target)
+        if (len(wrote), len(read) + 1) != table.shape:
+            raise UsageError("Words cannot be told from what is left of them after the recipe's cleaning.")
+        end = read.max(initial=-1) + 1
+        best = (np.eye(wrote.max(initial=-1) + 1)[wrote].T @ table @ np.eye(end + 1)[np.append(read, end)]).argmax(1)
+        return [(int(s), t) for t, s in enumerate(best) if s < end]
+
+    def _paired(self, texts: Sequence[str], sources: str | Sequence[str] | None, verb: str) -> Sequence[str]:
+        """One source for each text."""
+        if sources is None:
+            raise UsageError(f"A {self.recipe.system} model {verb}: give sources.")
+        given = many(sources, named="source")[0]
+        if len(given) != len(texts):
+            raise UsageError(f"There are {len(texts)} texts and {len(given)} sources: give one for each.")
+        return given
+
     def _surfaces(self, texts: Sequence[str]) -> list[list[str]]:
         """What each token of these sources stands for."""
         cleaned = [self._clean(text) or "" for text in texts] if self._clean else texts
@@ -159,11 +219,7 @@ class Translator(TextModel):
     @one_or_many
     def score(self, texts: Sequence[str], *, sources: str | Sequence[str] | None = None) -> list[float]:
         """Natural-log probability of each text, its end included, as the translation of its source."""
-        if sources is None:
-            raise UsageError(f"A {self.recipe.system} model scores translations: give sources.")
-        sources = many(sources, named="source")[0]
-        if len(sources) != len(texts):
-            raise UsageError(f"There are {len(texts)} texts and {len(sources)} sources: give one for each.")
+        sources = self._paired(texts, sources, "scores translations")
         columns = {SOURCE: self._sentences(sources), TARGET: self.rows(texts)[0]}
         eos, scores = self.tokenizer.eos, []
         for first in range(0, len(sources), BATCH_SIZE):
@@ -180,13 +236,23 @@ class Translator(TextModel):
         """Of lines with a source, a tab and a target."""
         if not ended:
             raise UsageError("A translator scores whole translations only: leave out --prefix.")
+        sources, targets = self._pairs_in(lines, "scores")
+        return self.score(targets, sources=sources)
+
+    def align_lines(self, lines: Sequence[str]) -> list[Links]:
+        """Of lines with a source, a tab and a target."""
+        sources, targets = self._pairs_in(lines, "aligns")
+        return self.align(targets, sources=sources)
+
+    def _pairs_in(self, lines: Sequence[str], verb: str) -> tuple[list[str], list[str]]:
+        """The sources and targets of such lines."""
         for place, line in enumerate(lines, 1):
             if "\t" not in line:
                 raise TextError(
                     place,
                     len(lines),
-                    f"({line[:40]!r}) has no target: a {self.recipe.system} model scores pairs, "
+                    f"({line[:40]!r}) has no target: a {self.recipe.system} model {verb} pairs, "
                     "source, tab, target (in a shell: $'source\\ttarget').",
                 )
         sources, _, targets = zip(*(line.partition("\t") for line in lines), strict=True)
-        return self.score(targets, sources=sources)
+        return list(sources), list(targets)

@@ -67,6 +67,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "complete": language.complete,
         "score": language.score,
         "translate": translating.translate,
+        "align": translating.align,
         "rank": language.rank,
         "fill": encoding.fill,
         "classify": classifying.classify,

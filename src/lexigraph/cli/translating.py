@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -19,8 +20,10 @@ from lexigraph.cli.options import (
     Texts,
     answers,
     load_model,
+    notify,
     read_texts,
 )
+from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from lexigraph.abilities.translating import Translation
@@ -80,6 +83,41 @@ def translate(
                     line = "\n".join([line, *(f"  {a}\t{b}\t{share:.2f}" for a, b, share in pieces)])
                     item |= {"alignment": pieces}
                 show(line, item)
+
+
+def align(
+    run: RunArgument,
+    texts: Texts = None,
+    file: FromFile = None,
+    gold: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The true links, a line each: say the error, too.")
+    ] = None,
+    as_json: AsJson = False,
+    device: Device = "auto",
+    int8: Int8 = False,
+) -> None:
+    """Which word of a source each word of its translation comes from: `source, tab, target` gives 0-0 1-2 …"""
+    from lexigraph.evaluation.alignment import alignment_scores, read_links
+
+    model = load_model(run, device, int8)
+    true = None
+    if gold:
+        lines = gold.read_text("utf-8").splitlines()
+        true = [read_links(line, f"{gold}, line {number}: ") for number, line in enumerate(lines, 1)]
+    found: list[list[tuple[int, int]]] = []
+    with Printer(as_json) as show:
+        for text, links in answers(model.align_lines, read_texts(texts, file, tabs=True)):
+            found.append(links)
+            written = " ".join(f"{source}-{target}" for source, target in links)
+            show(written, {"text": text, "alignment": written})
+    if true is not None:
+        if len(true) != len(found):  # before scores that would mean nothing
+            raise UsageError(f"There are {len(found):,} pairs, and {gold} has {len(true):,} lines.")
+        scores = alignment_scores(found, true)
+        notify(
+            f"alignment error {scores.aer:.2%} (precision {scores.precision:.2%}, recall {scores.recall:.2%}) "
+            f"of {scores.links:,} links"
+        )
 
 
 def _looked_at(found: Translation) -> list[tuple[str, str, float]]:

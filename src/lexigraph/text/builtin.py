@@ -1,8 +1,9 @@
 """The built-in corpora as records: made by an English grammar, so that every system can be trained without any data.
 
 Wherever a file is expected, the name `grammar` means the one that has all fields, each from one clause, `sentiment`
-praise and blame with their class (sentiment.py), `dates` dates in many forms (dates.py), and names as `anbn:100`
-formal languages and other tests of memory (languages.py).
+praise and blame with their class (sentiment.py), `dates` dates in many forms (dates.py), `coded` sentences and what
+they are in an invented language (coded.py), and names as `anbn:100` formal languages and other tests of memory
+(languages.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from lexigraph.errors import UsageError
 from lexigraph.text import languages
-from lexigraph.text.files import DATES, GRAMMAR, SENTIMENT, UNSEEN_DATES
+from lexigraph.text.files import CODED, DATES, GRAMMAR, SENTIMENT, UNSEEN_DATES
 from lexigraph.text.readers import Record, Value
 
 Fields = Mapping[str, Value]
@@ -25,7 +26,7 @@ def sentences(count: int, name: str = GRAMMAR) -> Iterator[str]:
     """So many sentences of a built-in corpus, or strings of the language of that name."""
     if lengths := languages.named(name):
         return languages.strings(lengths, count)
-    if name in (SENTIMENT, DATES, UNSEEN_DATES):
+    if name != GRAMMAR:
         ((fields, make),) = CORPORA[name].items()
         return (str(values[fields[0]]) for values in islice(make(), count))
     from lexigraph.text import constructions  # its lexicon takes a while
@@ -93,6 +94,14 @@ def _dates(unseen: bool = False) -> Iterator[Fields]:
     from lexigraph.text import dates
 
     return ({"source": text, "target": iso} for text, iso in dates.pairs(unseen))
+
+
+def _coded() -> Iterator[Fields]:
+    """Sentences, what they are in an invented language, and which word comes from which: `0-0 1-3`."""
+    from lexigraph.text import coded
+
+    for source, target, links in coded.pairs():
+        yield {"source": " ".join(source), "target": " ".join(target), "alignment": coded.written(links)}
 
 
 def _parts() -> Iterator[Fields]:
@@ -201,5 +210,6 @@ CORPORA: dict[str, Makers] = {
     GRAMMAR: MAKERS,
     SENTIMENT: {("text", "label"): _judgements},
     DATES: {("source", "target"): _dates},
+    CODED: {("source", "target", "alignment"): _coded},
     UNSEEN_DATES: {("source", "target"): partial(_dates, unseen=True)},
 }

@@ -30,7 +30,8 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import archives, languages, readers
 from lexigraph.text.source import COMPRESSED, MARKS
 
-GRAMMAR, SENTIMENT, DATES, UNSEEN_DATES = "grammar", "sentiment", "dates", "dates:unseen"  # the built-in corpora
+GRAMMAR, SENTIMENT, DATES, UNSEEN_DATES, CODED = "grammar", "sentiment", "dates", "dates:unseen", "coded"
+BUILT_IN = (GRAMMAR, SENTIMENT, DATES, UNSEEN_DATES, CODED)  # the corpora made by code
 STDIN = "-"
 SNIFFED = 4096  # bytes that tell whether a file in a folder is text
 SHOWN = 3  # names in a message
@@ -78,7 +79,7 @@ def names_a_file(item: object) -> bool:
 
 def built_in(name: str) -> bool:
     """Whether a name stands for text that is made by code: a built-in corpus, or a language (languages.py)."""
-    return name in (GRAMMAR, SENTIMENT, DATES, UNSEEN_DATES) or languages.named(name) is not None
+    return name in BUILT_IN or languages.named(name) is not None
 
 
 def find(name: str) -> str:

@@ -302,9 +302,14 @@ class Tokenizer:
 
     def surfaces(self, text: str) -> list[str]:
         """What each token of a text stands for in it, known or not."""
-        if self.kind == "char":
-            return list(vocabulary.normalised(self._hf, text))
         return [text[first:last] for first, last in self._hf.encode(text, add_special_tokens=False).offsets]
+
+    def word_numbers(self, text: str) -> Int64[np.ndarray, " tokens"]:
+        """Which word each token of a text belongs to, where words stand between white space; a space to the next."""
+        begins = np.array([match.start() for match in re.finditer(r"\S+", text)], np.int64)
+        offsets = self._hf.encode(text, add_special_tokens=False).offsets
+        first = [end - len(text[start:end].lstrip()) for start, end in offsets]
+        return np.maximum(np.searchsorted(begins, first, side="right") - 1, 0)
 
     @cached_property
     def _readable(self) -> list[str]:

@@ -28,6 +28,7 @@ COMMANDS = {  # ability → what one types after the run
     "score": '"A sentence." "Another one."',
     "rank": '"is" "are" --prompt "The key to the cabinets " --prefix',
     "translate": '"A sentence."',
+    "align": "$'A sentence.\\tEin Satz.'",
     "fill": '"She <mask> ."',
     "tag": '"She sings ."',
     "parse": '"She sings ."',
