@@ -86,6 +86,18 @@ def test_a_text_without_words_is_its_end():
     assert torch.equal(logits(made, np.array([2, 2])), logits(made, np.array([2, 2, 2])))
 
 
+def test_some_words_are_unknown_in_training_alone():
+    made = network(word_dropout=0.4)
+    rows = [np.array([2, *([7] * 50), 2]), np.array([2, *([6] * 10), 2])]
+    examples = {"text": rows, "label": np.array([0, 1])}
+    plain, dropped = made.prepare(examples), made.prepare(examples, {"": np.array([3, 4])})
+    unknown = dropped["inputs"] == made.unk
+    assert not (plain["inputs"] == made.unk).any()
+    assert torch.equal(plain["inputs"][~unknown], dropped["inputs"][~unknown])
+    assert 0.2 < unknown[0].float().mean() < 0.6
+    assert not unknown[1, 10:].any()
+
+
 def test_examples_count_by_the_weight_of_their_class():
     """By hand: praise counts three times; a label that training has not seen, not at all."""
     labels = {"label": [np.array(0), np.array(1), np.array(-1)]}

@@ -38,15 +38,17 @@ from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Examples, Reader, Seeds, ragged, read_words
 from lexigraph.nn.recurrent import Recurrent
+from lexigraph.objectives.rng import uniform
 from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
 from lexigraph.text.batches import padded
-from lexigraph.text.columns import Column, Columns, Traits
+from lexigraph.text.columns import MAIN, Column, Columns, Traits
 from lexigraph.text.vocabularies import TEXT, VECTORS, Tokens, Vocabularies
 
 READ = "read_"  # before the names of the tensors that the part is given
 RECURRENT = ("rnn", "gru", "lstm")
+WORD_DROPOUT = 7  # stream of random numbers
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,9 @@ class Config:
     widths: tuple[int, ...] = ranged((3, 4, 5), 1, 1000, about="cnn: how many words the filters see")
     hidden: tuple[int, ...] = ranged(
         (), 1, about="numbers in each layer between the text's vector and the classes; none: []"
+    )
+    word_dropout: float = ranged(
+        0.0, 0, 0.999, about="share of the tokens that are read as unknown, in training; not by a part"
     )
     dropout: float = ranged(
         0.3, 0, 0.999, about="share of the numbers set to 0 on embeddings, between layers and on the text's vector"
@@ -139,6 +144,7 @@ class Classifier(ClassifierNetwork):
         super().__init__()
         tokens, labels = vocabularies.tokens(vocabulary_of(config)), vocabularies.labels(LABEL)
         self.config, self.objective, self.pad, self.end = config, objective, tokens.pad, tokens.eos
+        self.unk = tokens.unk
         self.smoothing, self.class_weights = objective.smoothing, weights_of(objective.class_weights, labels)
         self.reader = parts.get("reader")
         if self.reader and config.vectors:
@@ -181,6 +187,9 @@ class Classifier(ClassifierNetwork):
         """Texts without their boundaries, and their labels."""
         rows = [row[1:-1] if len(row) > 2 else row[-1:] for row in ragged(examples["text"])]
         ids, lengths = torch.from_numpy(padded(rows, self.pad)), torch.tensor([len(row) for row in rows])
+        if seeds is not None and self.config.word_dropout and self.reader is None:
+            draws = uniform(torch.from_numpy(seeds[MAIN]), ids.shape[1], WORD_DROPOUT)
+            ids = ids.where((draws > self.config.word_dropout) | (ids == self.pad), self.unk)
         tensors = {"inputs": ids, "lengths": lengths}
         if self.reader is not None:
             read, where = read_words(self.reader, [[row] for row in rows], self.end)
