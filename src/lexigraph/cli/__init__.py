@@ -29,6 +29,7 @@ from lexigraph.cli import (
     replaying,
     runs,
     spaces,
+    statistical,
     tagging,
     text,
     training,
@@ -102,6 +103,12 @@ WORDS: Verbs = {  # lexigraph words VERB
     "search": words.search,
     "align": words.align,
 }
+STATISTICAL: Verbs = {  # lexigraph statistical VERB
+    "train": statistical.train,
+    "translate": statistical.translate,
+    "align": statistical.align,
+    "phrases": statistical.phrases,
+}
 
 app = typer.Typer(
     name="lexigraph",
@@ -111,6 +118,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 words_app = typer.Typer(name="words", help="Word vectors: train, ask, judge and draw them.", no_args_is_help=True)
+statistical_app = typer.Typer(
+    name="statistical", help="Translation by counting: alignments, phrases, n-grams.", no_args_is_help=True
+)
 
 for panel, verbs in PANELS.items():
     for name, verb in verbs.items():
@@ -118,6 +128,9 @@ for panel, verbs in PANELS.items():
 for name, verb in WORDS.items():
     words_app.command(name)(verb)
 app.add_typer(words_app, rich_help_panel="Words")
+for name, verb in STATISTICAL.items():
+    statistical_app.command(name)(verb)
+app.add_typer(statistical_app, rich_help_panel="Abilities")
 
 
 @app.callback(invoke_without_command=True)
