@@ -148,6 +148,9 @@ class Train:
     )
     validate_every: int = ranged(0, 0, about="steps between validations; 0: ten validations a run")
     checkpoint_every: int = ranged(0, 0, about="steps between checkpoints; 0: as validate_every")
+    snapshots: tuple[float, ...] = ranged(
+        (), 0, about="epochs after which the weights are kept beside the best: [1, 3, 10] (look --samples)"
+    )
     patience: int = ranged(0, 0, about="validations without a better one before it stops; 0: never")
     metric: str = key("loss", about="the score of a validation by which the best weights are kept")
     log_every: int = ranged(10, 1, about="steps between lines of log.jsonl")

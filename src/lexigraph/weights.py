@@ -34,6 +34,20 @@ def load_run(network: nn.Module, run: Run) -> None:
     _fill(network, run_weights(run), run.path / MODEL)
 
 
+def snapshot(folder: Path, epoch: float) -> Path:
+    """Where a run keeps its weights as they were after so many epochs."""
+    return folder / f"epoch-{epoch:g}.safetensors"
+
+
+def snapshots(folder: Path) -> dict[float, Path]:
+    """Those that a run has, by epoch."""
+    found = {
+        path: path.name.removeprefix("epoch-").removesuffix(".safetensors")
+        for path in folder.glob("epoch-*.safetensors")
+    }
+    return dict(sorted((float(epoch), path) for path, epoch in found.items()))
+
+
 def load_part(part: nn.Module, run: Run) -> None:
     """The weights of a run for a part of another network, which goes without the heads of the whole."""
     weights, own = run_weights(run), part.state_dict()

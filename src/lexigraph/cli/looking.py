@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -25,13 +25,31 @@ from lexigraph.cli.options import (
 )
 from lexigraph.errors import UsageError
 
-PICTURES = (".png", ".svg", ".pdf")
+if TYPE_CHECKING:
+    from lexigraph.views.picture import Picture
 
 
 def look(
     run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder; --cliff needs none.")] = None,
     texts: Texts = None,
     file: FromFile = None,
+    alignment: Annotated[
+        bool, typer.Option("--alignment", help="A translator: where it looked while it wrote each piece.")
+    ] = False,
+    attention: Annotated[
+        bool, typer.Option("--attention", help="A transformer: what each head of each layer looks at.")
+    ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="A language model: each token's probability, and its alternatives."),
+    ] = False,
+    neurons: Annotated[
+        bool, typer.Option("--neurons", help="A language model: the text in the colours of single cells.")
+    ] = False,
+    states: Annotated[bool, typer.Option("--states", help="The states of all tokens as a map.")] = False,
+    samples: Annotated[
+        bool, typer.Option("--samples", help="What a run wrote at several times of its training (train.snapshots).")
+    ] = False,
     gradients: Annotated[
         bool,
         typer.Option("--gradients", help="A recurrent language model: how the gradient flows back, and its gates."),
@@ -44,66 +62,201 @@ def look(
         list[Path] | None, typer.Option(metavar="RUN", help="--gradients: compare with this run, too.")
     ] = None,
     steps: Annotated[int, typer.Option(min=2, max=10_000, help="--gradients: how many tokens far back.")] = 100,
+    cell: Annotated[
+        list[str] | None, typer.Option(help="--neurons: show this one, as 'c 17'; may be given again.")
+    ] = None,
+    layer: Annotated[int, typer.Option(help="--states: which layer; 0: what goes in, -1: the last.")] = -1,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw a picture there: .png, .svg, .pdf.")
+        Path | None, typer.Option(metavar="FILE", help="Draw it there: .html, a page; .png, .svg, .pdf.")
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
-    """Look inside a model: numbers here and, with --out, a picture."""
+    """Look inside a model: numbers here and, with --out, a picture or a page that opens offline."""
     from lexigraph.outputs import free_file
+    from lexigraph.views.picture import SUFFIXES, save
 
-    if gradients + gates + cliff != 1:
-        raise UsageError("Say what to look at, one thing at a time: --gradients, --gates or --cliff.")
+    flags = {
+        "alignment": alignment,
+        "attention": attention,
+        "probabilities": probabilities,
+        "neurons": neurons,
+        "states": states,
+        "samples": samples,
+        "gradients": gradients,
+        "gates": gates,
+        "cliff": cliff,
+    }
+    if sum(flags.values()) != 1:
+        raise UsageError(f"Say what to look at, one thing at a time: {', '.join(f'--{name}' for name in flags)}.")
     if (run is None) != cliff:
         raise UsageError("--cliff is of no run: leave the run out." if cliff else "Name the run to look into.")
     if beside and not gradients:
         raise UsageError("--beside compares gradients: add --gradients.")
+    if cell and not neurons:
+        raise UsageError("--cell chooses one of --neurons: add it.")
     if out is not None:
-        free_file(out, "a picture", PICTURES, force)
+        free_file(out, "a picture", SUFFIXES, force)
     if run is None:
-        seen = _cliff(out)
+        seen = _cliff()
     elif gradients:
-        seen = _gradients([run, *(beside or [])], list(read_texts(texts, file)), steps, device, out)
+        seen = _gradients([run, *(beside or [])], list(read_texts(texts, file)), steps, device)
+    elif neurons:
+        seen = _neurons(run, _whole(texts, file), cell or [], device)
+    elif states:
+        seen = _states(run, list(read_texts(texts, file)), layer, device)
+    elif samples:
+        seen = _samples(
+            run, list(read_texts(texts or [""], file) if file is None else read_texts(texts, file)), device
+        )
     else:
-        seen = _gates(run, list(read_texts(texts, file)), device, out)
+        ways = {"alignment": _alignment, "attention": _attention, "probabilities": _probabilities, "gates": _gates}
+        (name,) = (name for name in ways if flags[name])
+        given = list(read_texts(texts, file))
+        if len(given) != 1:
+            raise UsageError(f"--{name} follows one text, and there are {len(given)}.")
+        seen = ways[name](run, given[0], device)
     if as_json:
         print_json(seen.facts)
     else:
         print_table(seen.columns, seen.rows)
     if out is not None:
+        save(seen.picture, out)
         notify(f"The picture: {out}")
 
 
-class Seen(NamedTuple):
-    """What a way of looking finds: for programs, and as a table."""
+def _whole(texts: list[str] | None, file: str | None) -> str:
+    """The texts as one, of a file with its blank lines: what a cell keeps track of may depend on them."""
+    from lexigraph.cli.options import MOST_CHARS
+    from lexigraph.text.source import Source, line_blocks
 
-    facts: Mapping[str, object]
+    if texts or not file or file == "-":
+        return "\n".join(read_texts(texts, file))
+    return "\n".join(line for block in line_blocks(Source(file), MOST_CHARS) for line in block)
+
+
+class Seen(NamedTuple):
+    """What a way of looking finds: for programs, as a table, and to be drawn."""
+
+    facts: Mapping[str, object] | Sequence[object]
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+    picture: Picture
 
 
-def _cliff(out: Path | None) -> Seen:
+def _alignment(run: Path, text: str, device: str) -> Seen:
+    """Where a translator looked."""
+    from lexigraph.views import alignment
+
+    model = load_model(run, device)
+    found = alignment.translated(model, text)
+    assert found.alignment is not None
+    best = [(row.argmax(), row.max()) for row in found.alignment]
+    rows = [
+        (piece, found.source[place], f"{share:.2f}") for piece, (place, share) in zip(found.target, best, strict=True)
+    ]
+    facts = {"source": found.source, "target": found.target, "translation": found.text}
+    facts |= {"alignment": found.alignment.tolist()}
+    return Seen(facts, ("written", "looked at", "share"), rows, alignment.picture(model, found))
+
+
+def _attention(run: Path, text: str, device: str) -> Seen:
+    """What each head of a transformer looks at; of a pair (source, tab, target), while the target is written."""
+    from lexigraph.views import attention
+
+    model, (source, _, target) = load_model(run, device), text.partition("\t")
+    found = attention.heads(model, source, target or None)
+    rows = [
+        (head.name, str(head.number), head.kind, f"{head.entropy:.2f}", f"{head.distance:.1f}",
+         ", ".join(f"{place} {share:.0%}" for place, share in head.shares.items()))
+        for head in found
+    ]  # fmt: skip
+    facts = [
+        {"layer": head.name, "head": head.number, "favours": head.kind, "bits": head.entropy,
+         "distance": head.distance, "shares": head.shares, "rows": head.rows, "columns": head.columns,
+         "weights": head.weights.tolist()}
+        for head in found
+    ]  # fmt: skip
+    columns = ("layer", "head", "favours", "bits", "distance", "shares")
+    return Seen(facts, columns, rows, attention.picture(model, found))
+
+
+def _probabilities(run: Path, text: str, device: str) -> Seen:
+    """How probable each token was."""
+    from lexigraph.views import probabilities
+    from lexigraph.views.picture import shown
+
+    model = load_model(run, device)
+    found = probabilities.along(model, text)
+    rows = [
+        (shown(each.token), f"{each.probability:.4f}",
+         ", ".join(f"{shown(token)} {share:.2f}" for token, share in each.alternatives))
+        for each in found
+    ]  # fmt: skip
+    facts = [vars(each) for each in found]
+    return Seen(facts, ("token", "probability", "most probable"), rows, probabilities.picture(model, found))
+
+
+def _neurons(run: Path, text: str, cells: Sequence[str], device: str) -> Seen:
+    """What single cells keep track of; without a choice, those that go best with a property of the text."""
+    from lexigraph.views import neurons
+
+    model = load_model(run, device)
+    found = neurons.along(model, text)
+    made = [] if cells else neurons.jobs(found)
+    chosen = list(dict.fromkeys(cells or [job.cell for job in made]))[:8]
+    rows: list[tuple[str, ...]] = [
+        (job.property, job.cell, f"{job.r:+.3f}", f"{job.held_out:+.3f}", f"{job.by_chance:.3f}") for job in made
+    ]
+    columns: tuple[str, ...] = ("property", "cell", "r where chosen", "r held out", "largest by chance")
+    if cells:
+        columns = ("cell", "mean", "deviation", "least", "most")
+        values = {name: found.cell(name) for name in chosen}
+        rows = [(name, *(f"{x:.3f}" for x in (v.mean(), v.std(), v.min(), v.max()))) for name, v in values.items()]
+    facts = {"jobs": [vars(job) for job in made], "cells": chosen}
+    return Seen(facts, columns, rows, neurons.picture(model, found, chosen, made))
+
+
+def _states(run: Path, texts: list[str], layer: int, device: str) -> Seen:
+    """The states of all tokens as a map."""
+    from lexigraph.views import states
+
+    model = load_model(run, device)
+    found = states.places(model, texts, layer)
+    tokens = [token for text in found.texts for token in text]
+    rows = [(token, f"{x:.3f}", f"{y:.3f}") for token, (x, y) in zip(tokens, found.places.tolist(), strict=True)]
+    facts = {"layer": found.layer, "explained": found.explained, "tokens": tokens, "places": found.places.tolist()}
+    return Seen(facts, ("token", "x", "y"), rows, states.picture(model, found))
+
+
+def _samples(run: Path, prompts: list[str], device: str) -> Seen:
+    """What a run wrote at several times of its training."""
+    from lexigraph.views import samples
+
+    found = samples.over_time(run, prompts, device)
+    rows = [(each.epoch, each.text.replace("\n", "⏎")) for each in found]
+    facts = [each._asdict() for each in found]
+    return Seen(facts, ("when", "what"), rows, samples.picture(load_model(run, device), found))
+
+
+def _cliff() -> Seen:
     """Where four optimizers go on the loss of a recurrent unit."""
     from lexigraph.views import cliff
 
     paths = cliff.paths()
-    if out is not None:
-        cliff.draw(paths, out)
     facts = {name: (cliff.longest(path), float(cliff.losses(path)[-1])) for name, path in paths.items()}
     rows = [(name, f"{step:.4f}", f"{loss:.4f}") for name, (step, loss) in facts.items()]
     named = {name: {"longest_step": step, "loss": loss} for name, (step, loss) in facts.items()}
-    return Seen(named, ("steps", "the longest", "loss at the end"), rows)
+    return Seen(named, ("steps", "the longest", "loss at the end"), rows, cliff.picture(paths))
 
 
-def _gradients(runs: Sequence[Path], texts: list[str], steps: int, device: str, out: Path | None) -> Seen:
+def _gradients(runs: Sequence[Path], texts: list[str], steps: int, device: str) -> Seen:
     """How the gradient of each run flows back."""
     from lexigraph.views import gradients
 
-    flows = [gradients.flow(load_model(run, device), texts, steps, run.name) for run in runs]
-    if out is not None:
-        gradients.draw(flows, out)
+    models = [load_model(run, device) for run in runs]
+    flows = [gradients.flow(model, texts, steps, run.name) for model, run in zip(models, runs, strict=True)]
     rows: list[tuple[str, ...]] = []
     for each in flows:
         far = len(each.norms["h"])
@@ -122,7 +275,7 @@ def _gradients(runs: Sequence[Path], texts: list[str], steps: int, device: str, 
                 f"{each.weights_norm:.3g}, {each.kept:.3g}",
             )
         )
-    facts = {
+    facts: Mapping[str, object] = {
         each.name: {
             "norms": {key: norms.tolist() for key, norms in each.norms.items()},
             "singular_values": {key: values.tolist() for key, values in each.singular.items()},
@@ -132,19 +285,16 @@ def _gradients(runs: Sequence[Path], texts: list[str], steps: int, device: str, 
         }
         for each in flows
     }
-    return Seen(facts, ("run", "", "value"), rows)
+    return Seen(facts, ("run", "", "value"), rows, gradients.picture(models, flows))
 
 
-def _gates(run: Path, texts: list[str], device: str, out: Path | None) -> Seen:
+def _gates(run: Path, text: str, device: str) -> Seen:
     """The gates of a run along one text."""
     from lexigraph.views import gates
 
-    if len(texts) != 1:
-        raise UsageError(f"--gates follows one text, and there are {len(texts)}.")
-    found = gates.along(load_model(run, device), texts[0])
-    if out is not None:
-        gates.draw(found, out)
+    model = load_model(run, device)
+    found = gates.along(model, text)
     means = {gate: values.mean(1) for gate, values in found.values.items()}
     rows = [(word, *(f"{mean[n]:.3f}" for mean in means.values())) for n, word in enumerate(found.tokens)]
     facts = {"tokens": found.tokens, "gates": {gate: mean.tolist() for gate, mean in means.items()}}
-    return Seen(facts, ("token", *means), rows)
+    return Seen(facts, ("token", *means), rows, gates.picture(model, found))

@@ -11,13 +11,15 @@ Shapes: B batch, H heads, T queries, S keys, D head size.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.hooks import RemovableHandle
 
 SHORT = 64  # positions; up to here the weights fill no tile of a GPU's fused kernels
 LONG = 512  # from here on cuDNN's kernel is worth choosing one for each shape, which takes it a while
@@ -39,6 +41,10 @@ def attend(
     scale: float | None = None,
 ) -> Float[Tensor, "B H T D"]:
     """Attention by the kernel that suits. `causal` needs no mask; `scale` stands instead of 1 / √D."""
+    if _watchers:
+        mixed, weights = attend_explicitly(q, k, v, causal=causal, mask=mask, scale=scale)
+        _watchers[-1].add(weights)
+        return mixed
     if q.is_cuda and k.shape[2] <= SHORT:
         return attend_explicitly(q, k, v, causal=causal, mask=mask, dropout=dropout, scale=scale)[0]
     if mask is not None and mask.is_floating_point():
@@ -67,6 +73,38 @@ def attend_explicitly(
         scores = scores + mask if mask.is_floating_point() else scores.masked_fill(~mask, float("-inf"))
     weights = F.dropout(scores.softmax(-1), dropout)
     return weights @ v, weights
+
+
+class Watcher:
+    """Weights of attention by the name of the module that looked; several, where one looks several times."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, Float[Tensor, "B H T S"]]] = []
+        self.inside: list[str] = []  # the modules that are at work, the innermost last
+
+    def add(self, weights: Float[Tensor, "B H T S"]) -> None:
+        """Note what the module at work looks at."""
+        self.found.append((self.inside[-1], weights.detach()))
+
+
+_watchers: list[Watcher] = []
+
+
+@contextmanager
+def watched(network: nn.Module) -> Iterator[Watcher]:
+    """In the block, all attention is computed in the open, and its weights are kept; dropout is off."""
+    watcher = Watcher()
+    hooks: list[RemovableHandle] = []
+    for name, module in network.named_modules():
+        hooks.append(module.register_forward_pre_hook(lambda *_, name=name: watcher.inside.append(name)))
+        hooks.append(module.register_forward_hook(lambda *_: watcher.inside.pop() and None))
+    _watchers.append(watcher)
+    try:
+        yield watcher
+    finally:
+        _watchers.remove(watcher)
+        for hook in hooks:
+            hook.remove()
 
 
 def before(length: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 T T"]:

@@ -35,6 +35,7 @@ from lexigraph.training.resident import Fetch
 from lexigraph.training.schedules import clip_gradients, rate, scales
 from lexigraph.training.schedules import optimizer as make_optimizer
 from lexigraph.training.signals import Signals, Stopped, caught_signals
+from lexigraph.weights import snapshot
 
 Validate = Callable[[Network], dict[str, float]]
 
@@ -259,6 +260,8 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
             if _better(training, scores.get(settings.metric)):
                 checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
 
+    snapshots = {max(1, round(epoch * training.plan.epoch_steps)): epoch for epoch in settings.snapshots}
+
     with ExitStack() as closing:
         closing.callback(reporter.close)
         if log:
@@ -282,6 +285,9 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
                         log.write("train", step, facts)
                 if due:
                     look()
+                if step in snapshots:
+                    with training.average.in_place() if training.average else nullcontext():
+                        checkpoint.save_weights(training.network, snapshot(run.path, snapshots[step]), world)
                 if keep:
                     training.save(run)
                 if due or keep:

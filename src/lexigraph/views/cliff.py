@@ -10,12 +10,17 @@ the loss has a wall there, whose gradient throws a plain step far away. Clipping
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from lexigraph.views.picture import Picture, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STEPS, TARGET, START = 50, 0.7, (6.0, -2.75)
 WEIGHTS, BIASES = (3.0, 8.0), (-4.5, -1.5)  # what the picture shows
@@ -57,17 +62,18 @@ def paths() -> dict[str, Path2]:
     return {name: path(*way) for name, way in WAYS.items()}
 
 
-def draw(found: Mapping[str, Path2], out: Path) -> None:
-    """The surface and the paths as a picture, whose suffix tells its format."""
-    import matplotlib
+def picture(found: Mapping[str, Path2]) -> Picture:
+    """The surface and the paths."""
+    lead = "The loss of a recurrent unit over its two weights, dark where it is large, and where optimizers go on it."
+    return Picture("A cliff in the loss", lead, "made by no run", lambda: _figure(found))
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+
+def _figure(found: Mapping[str, Path2]) -> Figure:
     from matplotlib.colors import PowerNorm
 
     weights, biases = np.meshgrid(np.linspace(*WEIGHTS, 400), np.linspace(*BIASES, 400))
     surface = loss(torch.from_numpy(weights), torch.from_numpy(biases)).numpy()
-    figure, axes = pyplot.subplots(2, 2, figsize=(9, 7), sharex=True, sharey=True, layout="constrained")
+    figure, axes = subplots(2, 2, figsize=(9, 7), sharex=True, sharey=True)
     for axis, (name, points) in zip(axes.flat, found.items(), strict=True):
         filled = axis.contourf(weights, biases, surface, 30, cmap="Greys", norm=PowerNorm(0.5))
         axis.plot(*points.T, "o-", color="tab:orange", markersize=3, linewidth=1)
@@ -79,8 +85,7 @@ def draw(found: Mapping[str, Path2], out: Path) -> None:
     for axis in axes[:, 0]:
         axis.set_ylabel("bias b")
     figure.colorbar(filled, ax=axes, label="loss (σ(x₅₀) − 0.7)²", shrink=0.7)
-    figure.savefig(out, dpi=80)
-    pyplot.close(figure)
+    return figure
 
 
 def losses(points: Path2) -> Float[np.ndarray, " moves"]:

@@ -11,8 +11,9 @@ Shapes: R rows, T tokens, `later` those after the first, d width of a memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -22,6 +23,10 @@ from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.network import Decoder
 from lexigraph.nn.recurrent import Fused, Recurrent, Scan
+from lexigraph.views.picture import Picture, heat_figure, heat_table, made_by, readable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GATES = {  # by cell: what stands in which block of its weights
     "lstm": {"input": 0, "forget": 1, "output": 3},
@@ -116,20 +121,17 @@ def layers_of(recurrent: Recurrent) -> list[Layer]:
     return found
 
 
-def draw(found: Along, out: Path) -> None:
-    """The mean of each gate at each token, dark where it is open, as a picture whose suffix tells its format."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+def picture(model: TextModel, found: Along) -> Picture:
+    """The mean of each gate at each token, dark where it is open."""
     means = torch.stack([values.mean(1) for values in found.values.values()]).cpu().numpy()
-    figure, axis = pyplot.subplots(
-        figsize=(2 + 0.38 * len(found.tokens), 1.4 + 0.4 * len(means)), layout="constrained"
-    )
-    image = axis.imshow(means, cmap="Greys", vmin=0, vmax=1, aspect="auto")
-    axis.set_xticks(range(len(found.tokens)), [token.strip() for token in found.tokens], rotation=60, ha="right")
-    axis.set_yticks(range(len(means)), list(found.values))
-    figure.colorbar(image, ax=axis, label="mean over units")
-    figure.savefig(out, dpi=90)
-    pyplot.close(figure)
+    names, tokens = list(found.values), found.tokens
+    readable(len(tokens), "tokens")
+
+    def figure() -> Figure:
+        return heat_figure(means, names, tokens, "mean over units")
+
+    def sections() -> Mapping[str, str]:
+        return {"": heat_table(means, names, tokens)}
+
+    lead = "Dark where a gate is open, the mean over its units: what is written, kept and shown at each token."
+    return Picture("Gates along a text", lead, made_by(model), figure, sections)

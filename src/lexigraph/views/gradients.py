@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -26,6 +26,10 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.network import Decoder
 from lexigraph.nn.stepper import State
 from lexigraph.views.gates import gates_along
+from lexigraph.views.picture import Picture, made_by, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHUT, OPEN = 0.1, 0.9
 WINDOWS = 32  # at most
@@ -131,15 +135,16 @@ def saturation(values: Tensor) -> tuple[float, float]:
 # ---- the picture ------------------------------------------------------------------------------------------------
 
 
-def draw(flows: Sequence[Flow], out: Path) -> None:
-    """Norms against steps back, singular values, and saturated gates, as a picture whose suffix tells its format."""
-    import matplotlib
+def picture(models: Sequence[TextModel], flows: Sequence[Flow]) -> Picture:
+    """Norms against steps back, singular values, and saturated gates."""
+    lead = "How the gradient of one token's loss shrinks or grows on its way back, and what the weights say about it."
+    return Picture("How the gradient flows back", lead, made_by(*models), lambda: _figure(flows))
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
+def _figure(flows: Sequence[Flow]) -> Figure:
     gated = any(each.saturated for each in flows)
-    figure, axes = pyplot.subplots(1, 2 + gated, figsize=(5 * (2 + gated), 4), layout="constrained")
+    figure, table = subplots(1, 2 + gated, figsize=(5 * (2 + gated), 4))
+    axes = table[0]
     longest = max(len(each.norms["h"]) for each in flows)
     back = np.arange(1, longest + 1)
     for factor in (1.01, 0.99):
@@ -165,8 +170,7 @@ def draw(flows: Sequence[Flow], out: Path) -> None:
     axes[1].legend(fontsize=8)
     if gated:
         _draw_gates(axes[2], flows)
-    figure.savefig(out, dpi=90)
-    pyplot.close(figure)
+    return figure
 
 
 def _draw_gates(axis, flows: Sequence[Flow]) -> None:  # type: ignore[no-untyped-def]

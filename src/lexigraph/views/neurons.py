@@ -1,0 +1,179 @@
+"""What single cells of a model keep track of while it reads: coloured over the text, and found by code.
+
+    r = correlation of a cell's value and a property of the text (properties.py), over its characters
+
+The cell is chosen on the first half of the text, by |r|; what counts is its |r| on the second half, which had no part
+in the choice. Beside it stands the largest |r| of 1,000 shuffles: the property is moved along the text by a random
+distance, around its end, so that it stays as smooth as it was and only loses its place.
+
+Shapes: T characters, U cells.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from lexigraph.abilities.language import LanguageModel
+from lexigraph.abilities.textmodel import TextModel
+from lexigraph.errors import UsageError
+from lexigraph.models.rnn_lm import RecurrentLanguageModel
+from lexigraph.views.picture import Picture, coloured, made_by, shown, signed, subplots
+from lexigraph.views.properties import properties
+from lexigraph.views.report import table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHUFFLES = 1000
+MOST_TOKENS = 20_000
+SHOWN = 1500  # tokens of a text in colours
+LEAD = (
+    "A text in the colours of one cell: blue where its value is above its mean, red below. The cells are those that "
+    "go best with a property of the text; r is measured where they were not chosen."
+)
+
+
+@dataclass(frozen=True)
+class Along:
+    """A text, and the value of every cell when each token has been read."""
+
+    tokens: list[str]
+    names: list[str]
+    values: Float[np.ndarray, "T U"]
+
+    def cell(self, name: str) -> Float[np.ndarray, " T"]:
+        """The values of one."""
+        if name not in self.names:
+            raise UsageError(
+                f"There is no cell {name!r}: they are named as {self.names[0]!r} and {self.names[-1]!r}."
+            )
+        return self.values[:, self.names.index(name)]
+
+
+@dataclass(frozen=True)
+class Job:
+    """The cell that goes best with a property."""
+
+    property: str
+    cell: str
+    r: float  # on the half that chose it
+    held_out: float  # on the other
+    by_chance: float  # the largest |r| there of all shuffles
+
+
+@torch.inference_mode()
+def along(model: TextModel, text: str) -> Along:
+    """Every cell of a language model along a text's first tokens: of recurrent ones all states and memories."""
+    if not isinstance(model, LanguageModel):
+        raise UsageError(f"A {model.recipe.system} model reads no text from left to right: take a language model.")
+    row = model.rows([text])[0][0][:MOST_TOKENS]
+    tokens = model.tokenizer.tokens(row.tolist())
+    if isinstance(model.network, RecurrentLanguageModel):
+        named = _recurrent(model, row)
+    else:
+        named = _states(model, row)
+    names = [f"{name} {number}" for name, values in named.items() for number in range(1, values.shape[1] + 1)]
+    return Along(tokens, names, np.concatenate(list(named.values()), 1))
+
+
+def _recurrent(model: LanguageModel, row: np.ndarray) -> dict[str, Float[np.ndarray, "T _"]]:
+    """States h and memories c, layer by layer."""
+    ids = torch.from_numpy(np.append(model.tokenizer.eos, row)).to(model.device)
+    step = model.network.start({"ids": ids[None, :1], "lengths": torch.ones(1, dtype=torch.long)})
+    kept: dict[str, list[torch.Tensor]] = {name: [] for name in step.state.rows}
+    for token in ids[1:].split(1):
+        step = model.network.step(step.state, token)
+        for name, value in step.state.rows.items():
+            kept[name].append(value[0])
+    stacked = {name: torch.stack(values).cpu().numpy() for name, values in kept.items()}  # (T, layers, d)
+    layers = next(iter(stacked.values())).shape[1]
+    many = layers > 1
+    return {
+        f"layer {layer + 1} {name}" if many else name: values[:, layer]
+        for layer in range(layers)
+        for name, values in stacked.items()
+    }
+
+
+def _states(model: LanguageModel, row: np.ndarray) -> dict[str, Float[np.ndarray, "T _"]]:
+    """The states of all layers; a text longer than the context is read in pieces."""
+    eos, length = model.tokenizer.eos, (model.network.traits.context or len(row) + 1) - 1
+    parts: list[list[np.ndarray]] = []
+    for first in range(0, len(row), length):
+        piece = row[first : first + length]
+        batch = model.network.reading([np.array([eos, *piece, eos])]).to(model.device)
+        layers = model.network.states(batch).layers
+        parts.append([layer[0, 1 : len(piece) + 1].float().cpu().numpy() for layer in layers])
+    return {f"layer {number}": np.concatenate(layer) for number, layer in enumerate(zip(*parts, strict=True))}
+
+
+def jobs(found: Along, seed: int = 0) -> list[Job]:
+    """For every property of the text the cell that goes best with it, the best first. Tokens must be characters."""
+    text = "".join(found.tokens)
+    if len(text) != len(found.tokens):
+        raise UsageError("Properties are of characters: this model's tokens are longer (tokenizer.kind is not char).")
+    half, random = len(text) // 2, np.random.default_rng(seed)
+    if half < 200:
+        raise UsageError(f"A text of {len(text)} characters shows no cell's job: give some thousands.")
+    first, second = _standard(found.values[:half]), _standard(found.values[half:])
+    made = []
+    for name, values in properties(text).items():
+        choosing, judging = _standard(values[:half, None])[:, 0], _standard(values[half:, None])[:, 0]
+        if not choosing.any() or not judging.any():
+            continue
+        r = first.T @ choosing / half
+        best = int(np.abs(r).argmax())
+        cell = second[:, best]
+        places = random.integers(1, len(judging), SHUFFLES)
+        chance = max(abs(float(np.roll(judging, place) @ cell)) for place in places) / len(judging)
+        made.append(Job(name, found.names[best], float(r[best]), float(judging @ cell / len(judging)), chance))
+    return sorted(made, key=lambda job: -abs(job.held_out))
+
+
+def _standard(x: Float[np.ndarray, "T U"]) -> Float[np.ndarray, "T U"]:
+    """Mean 0 and deviation 1; what never changes becomes 0."""
+    deviation = x.std(0)
+    return (x - x.mean(0)) / np.where(deviation > 1e-9, deviation, np.inf)
+
+
+def picture(model: TextModel, found: Along, wanted: Sequence[str], made: Sequence[Job]) -> Picture:
+    """The text in the colours of each of some cells."""
+    tokens = found.tokens[:SHOWN]
+    scaled = {name: _standard(found.cell(name)[:, None])[: len(tokens), 0] for name in wanted}
+
+    def figure() -> Figure:
+        drawn, axes = subplots(len(scaled), figsize=(12, 0.9 * len(scaled) + 0.6))
+        few = tokens[:120]
+        for axis, (name, values) in zip(axes[:, 0], scaled.items(), strict=True):
+            axis.imshow(values[None, : len(few)], cmap="RdBu", vmin=-2.5, vmax=2.5, aspect="auto")
+            axis.set_yticks([0], [name])
+            axis.set_xticks(range(len(few)), [shown(each) for each in few], fontsize=6, family="monospace")
+        return drawn
+
+    def sections() -> Mapping[str, str]:
+        known = {job.cell: job for job in reversed(made)}
+        parts = {}
+        for name, values in scaled.items():
+            job = known.get(name)
+            heading = (
+                f"{name}: {job.property} (r {job.held_out:+.2f} on text that did not choose it)" if job else name
+            )
+            titles = [f"{value:+.2f}" for value in values.tolist()]
+            parts[heading] = coloured(tokens, [signed(v / 2) for v in values.tolist()], titles)
+        if made:
+            rows = [
+                (job.property, job.cell, f"{job.r:+.2f}", f"{job.held_out:+.2f}", f"{job.by_chance:.2f}")
+                for job in made
+            ]
+            header = ("property", "cell", "r where chosen", "r held out", f"largest of {SHUFFLES:,} shuffles")
+            parts["What goes with what"] = table(header, rows)
+        return {html.escape(heading, quote=False): part for heading, part in parts.items()}
+
+    return Picture("What single cells keep track of", LEAD, made_by(model), figure, sections)
