@@ -95,9 +95,13 @@ def watched(network: nn.Module) -> Iterator[Watcher]:
     """In the block, all attention is computed in the open, and its weights are kept; dropout is off."""
     watcher = Watcher()
     hooks: list[RemovableHandle] = []
+
+    def leave(*_: object) -> None:
+        watcher.inside.pop()
+
     for name, module in network.named_modules():
         hooks.append(module.register_forward_pre_hook(lambda *_, name=name: watcher.inside.append(name)))
-        hooks.append(module.register_forward_hook(lambda *_: watcher.inside.pop() and None))
+        hooks.append(module.register_forward_hook(leave))
     _watchers.append(watcher)
     try:
         yield watcher

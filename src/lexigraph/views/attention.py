@@ -191,7 +191,8 @@ def _chooser(found: Sequence[Head]) -> str:
     data = json.dumps(facts, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     small = "repeat(auto-fill, minmax(5.5rem, 1fr))"
     return (
-        f'<div id="large" style="overflow-x:auto"></div><div class="figures" style="grid-template-columns:{small}">'
+        '<div id="large" style="overflow-x:auto;margin-bottom:1rem"></div>'
+        f'<div class="figures" style="grid-template-columns:{small}">'
         f"{cards}</div><script>const heads = {data};{SCRIPT}</script>"
     )
 

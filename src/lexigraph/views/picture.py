@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import io
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,8 @@ class Picture:
 
 def save(picture: Picture, out: Path) -> None:
     """Write it in the format that the suffix names."""
-    with replacing(out) as temporary:
+    with replacing(out) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for it
         if out.suffix == ".html":
             sections = {"": _as_svg(picture.figure())} if picture.sections is None else picture.sections()
             text = report.page(picture.title, picture.lead, {}, picture.made_by)

@@ -22,7 +22,7 @@ LEAD = (
     "The redder a token, the less probable it was after those before it. Point at one to see its probability and "
     "what the model held for more probable."
 )
-END = "⏹"
+END = "<eos>"
 
 
 @dataclass(frozen=True)

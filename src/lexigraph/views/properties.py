@@ -89,15 +89,19 @@ def _in_lines(text: str, begins: Callable[[str], int]) -> Property:
 
 
 def _comment(text: str) -> Property:
-    """1 behind # or // on a line."""
-    return _in_lines(text, lambda line: min((p for mark in COMMENTS if (p := line.find(mark)) >= 0), default=-1))
+    """1 on a line from # or the second stroke of // on."""
+
+    def begins(line: str) -> int:
+        return min((line.find(mark) + len(mark) - 1 for mark in COMMENTS if mark in line), default=-1)
+
+    return _in_lines(text, begins)
 
 
 def _if_statement(text: str) -> Property:
-    """1 on a line from its `if` on, where the line begins with one."""
+    """1 behind the `if` that a line begins with."""
 
     def begins(line: str) -> int:
-        return line.find("if") + 1 if line.lstrip().startswith(("if ", "if(", "elif ", "} else if")) else -1
+        return line.find("if") + 2 if line.lstrip().startswith(("if ", "if(", "elif ", "} else if")) else -1
 
     return _in_lines(text, begins)
 

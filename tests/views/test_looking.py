@@ -1,0 +1,241 @@
+"""What is seen inside models is what they compute, and every picture says which run made it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import lexigraph
+from lexigraph.cli import app
+from lexigraph.errors import UsageError
+from lexigraph.nn.attention import attend, watched
+from lexigraph.views import attention, neurons, probabilities, properties, states
+from lexigraph.views.picture import save
+
+TEXT = "She is singing in the garden ."
+PAIR = f"{TEXT}\tIs she singing ?"
+
+
+def looked(*arguments: object) -> str:
+    """What `lexigraph look` prints."""
+    found = CliRunner().invoke(app, ["look", *map(str, arguments)])
+    if found.exception and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def characters(tiny_runs):
+    return lexigraph.load(tiny_runs("lstm-shakespeare"))
+
+
+# ---- attention -----------------------------------------------------------------------------------------------
+
+
+def test_watching_changes_nothing_and_ends(tiny_runs):
+    network = lexigraph.load(tiny_runs("gpt")).network
+    ids = torch.tensor([[2, 5, 6, 7]])
+    with torch.no_grad():
+        plain = network(ids)
+        with watched(network) as watcher:
+            seen = network(ids)
+        count = len(watcher.found)
+        assert torch.allclose(plain, seen, atol=1e-5)
+        assert torch.equal(network(ids), plain)
+        attend(*torch.zeros(3, 1, 1, 2, 4))
+    assert count == len(watcher.found) == network.config.layers
+
+
+@pytest.mark.parametrize("system", ["gpt", "bert", "electra", "xlnet"])
+def test_the_heads_of_every_family_are_shown_and_add_up_to_one(tiny_runs, system):
+    heads = attention.heads(lexigraph.load(tiny_runs(system)), TEXT)
+    for head in heads:
+        assert head.weights.shape == (len(head.rows), len(head.columns))
+        assert np.allclose(head.weights.sum(1), 1, atol=1e-4)
+    assert "".join(heads[0].columns).count("sing")
+    if system == "gpt":
+        assert not np.triu(heads[0].weights, 1).any()
+
+
+@pytest.mark.parametrize("system", ["transformer", "t5", "bart"])
+def test_translators_look_at_themselves_and_at_their_source(tiny_runs, system):
+    heads = {head.name: head for head in attention.heads(lexigraph.load(tiny_runs(system)), *PAIR.split("\t"))}
+    source, target = heads["encoder.0.attention"].columns, heads["decoder.0.attention"].columns
+    assert len(source) > len(target) > 2
+    assert heads["decoder.0.memory"].weights.shape == (len(target), len(source))
+    assert not np.triu(heads["decoder.0.attention"].weights, 1).any()
+
+
+def test_a_head_is_named_by_the_place_that_it_favours():
+    def head(weights):
+        return attention.Head("layer", 1, ["a"] * 6, ["a"] * 6, np.asarray(weights, np.float64))
+
+    assert head(np.eye(6, k=-1) + np.eye(6)[[0]] * (np.arange(6) == 0)[:, None]).kind == "previous"
+    assert head(np.eye(6)).kind == "itself"
+    even = head(np.full((6, 6), 1 / 6))
+    assert even.kind == ""
+    assert even.entropy == pytest.approx(np.log2(6))
+    assert head(np.eye(6)).distance == 0
+
+
+# ---- probabilities -------------------------------------------------------------------------------------------
+
+
+def test_probabilities_are_those_of_the_score(tiny_runs):
+    model = lexigraph.load(tiny_runs("lstm-lm"))
+    found = probabilities.along(model, TEXT)
+    assert sum(np.log(each.probability) for each in found) == pytest.approx(model.score(TEXT), rel=1e-3)
+    for each in found:
+        shares = [share for _, share in each.alternatives]
+        assert shares == sorted(shares, reverse=True)
+        assert each.probability <= shares[0] + 1e-6
+
+
+# ---- cells ---------------------------------------------------------------------------------------------------
+
+
+def test_properties_follow_the_text():
+    text = 'ab (c "d e"\n\n  if X:  # no\n'
+    found = {name: make(text) for name, make in properties.PROPERTIES.items()}
+    assert found["position in the line"][:4].tolist() == [1, 2, 3, 4]
+    assert found["position in the word"][:4].tolist() == [1, 2, 0, 0]
+    assert found["open brackets"][:6].tolist() == [0, 0, 0, 1, 1, 1]
+    assert found["between quotation marks"][5:12].tolist() == [0, 1, 1, 1, 1, 0, 0]
+    assert found["lines since a blank one"][[0, 11, 12, 13]].tolist() == [0, 1, 0, 0]
+    assert found["first line after a blank one"][13] == 1
+    assert found["indentation"][13:16].tolist() == [1, 2, 2]
+    assert found["in an if-statement"][15:19].tolist() == [0, 0, 1, 1]
+    assert found["in a comment"][-6:].tolist() == [0, 1, 1, 1, 1, 1]
+    assert all(len(values) == len(text) for values in found.values())
+
+
+def test_no_property_looks_ahead():
+    text = 'He said "no" (twice).\n\n  if x:  # a comment\nABC d'
+    for name, make in properties.PROPERTIES.items():
+        for end in range(1, len(text)):
+            assert np.array_equal(make(text)[:end], make(text[:end])), (name, text[:end])
+
+
+def test_cells_along_a_text_are_the_states_of_the_network(characters):
+    text = "She is here .\nHe is not ."
+    found = neurons.along(characters, text)
+    assert "".join(found.tokens) == text
+    ids = torch.tensor([[characters.tokenizer.eos, *characters.tokenizer.encode(text)]])
+    with torch.no_grad():
+        outputs, _ = characters.network.hidden(ids)
+    h = np.stack([found.cell(f"h {unit + 1}") for unit in range(outputs.shape[2])], 1)
+    assert np.allclose(h, outputs[0, 1:].numpy(), atol=1e-5)
+    with pytest.raises(UsageError, match="no cell 'c 9999'"):
+        found.cell("c 9999")
+
+
+def test_a_cell_with_a_job_is_found_and_chance_is_not():
+    random = np.random.default_rng(0)
+    text = "".join("x" * int(random.integers(5, 40)) + "\n" for _ in range(100))
+    job = properties.PROPERTIES["position in the line"](text)
+    values = random.normal(size=(len(text), 30))
+    values[:, 7] += -0.5 * job
+    (best, *_) = neurons.jobs(neurons.Along(list(text), [f"c {n}" for n in range(30)], values))
+    assert (best.property, best.cell) == ("position in the line", "c 7")
+    assert best.held_out < -0.9
+    assert best.by_chance < 0.9
+    noise = neurons.jobs(neurons.Along(list(text), [f"c {n}" for n in range(29)], np.delete(values, 7, 1)))
+    assert all(abs(found.held_out) < 0.15 for found in noise)
+
+
+def test_any_language_model_has_cells(tiny_runs):
+    model = lexigraph.load(tiny_runs("gpt"))
+    long = " ".join([TEXT] * 8)
+    found = neurons.along(model, long)
+    assert found.values.shape == (len(model.tokenizer.encode(long)), len(found.names))
+    with pytest.raises(UsageError, match="tokens are longer"):
+        neurons.jobs(found)
+
+
+# ---- maps ----------------------------------------------------------------------------------------------------
+
+
+def test_a_map_shows_the_directions_in_which_states_differ_most(tiny_runs):
+    found = states.places(lexigraph.load(tiny_runs("bert")), [TEXT, "He ran ."])
+    count = sum(map(len, found.texts))
+    assert found.places.shape == (count, 2)
+    assert np.allclose(found.places.mean(0), 0, atol=1e-4)
+    assert abs(float(found.places[:, 0] @ found.places[:, 1])) < 1e-2
+    assert 1 >= found.explained[0] >= found.explained[1] >= 0
+    with pytest.raises(UsageError, match="no layer 99"):
+        states.places(lexigraph.load(tiny_runs("bert")), [TEXT], layer=99)
+
+
+# ---- the command line ----------------------------------------------------------------------------------------
+
+
+WAYS = {
+    "alignment": ("transformer", TEXT),
+    "attention": ("bert", TEXT),
+    "probabilities": ("lstm-lm", TEXT),
+    "states": ("bert", TEXT),
+    "gates": ("lstm-lm", TEXT),
+    "samples": ("snapshots", "She"),
+    "neurons": ("lstm-shakespeare", "She is singing in the garden .\n" * 40),
+}
+
+
+@pytest.mark.parametrize("suffix", [".html", ".png", ".svg"])
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_of_looking_is_drawn_and_says_which_run_made_it(tiny_runs, tmp_path, way, suffix):
+    system, text = WAYS[way]
+    kept = {"train.snapshots": [0.001, 0.002]}
+    run = tiny_runs("gpt", kept) if system == "snapshots" else tiny_runs(system)
+    out, model = tmp_path / f"seen{suffix}", lexigraph.load(run)
+    if way == "alignment":  # untrained, it writes more than can be drawn
+        run = shutil.copytree(run, tmp_path / "short")
+        from lexigraph.views import alignment
+
+        (found,) = model.translate([TEXT], alignment=True)[0]
+        picture = alignment.picture(model, type(found)("short", 0.0, 2, 0.0, found.source, found.target[:2],
+                                                       found.alignment[:2]))  # fmt: skip
+        save(picture, out)
+    else:
+        looked(run, text, f"--{way}", "--out", out)
+    if suffix == ".png":
+        assert out.read_bytes()[:4] == b"\x89PNG"
+        return
+    page = out.read_text("utf-8")
+    assert model.fingerprint in page
+    for asked in ('src="http', 'href="http', "@import", "fetch("):
+        assert asked not in page
+    if suffix == ".html":
+        assert page.startswith("<!doctype html>")
+        assert page.count("<h1>") == 1
+
+
+def test_numbers_come_as_json(tiny_runs):
+    heads = json.loads(looked(tiny_runs("bert"), TEXT, "--attention", "--json"))
+    assert {"layer", "head", "weights", "entropy"} - {"entropy"} <= heads[0].keys()
+    tokens = json.loads(looked(tiny_runs("lstm-lm"), TEXT, "--probabilities", "--json"))
+    assert {"token", "probability", "alternatives"} <= tokens[0].keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["gpt", TEXT], "one thing at a time"),
+        (["gpt", TEXT, "--alignment"], "translates nothing"),
+        (["lstm-lm", TEXT, "--attention"], "no heads of attention"),
+        (["bert", TEXT, "--probabilities"], "does not predict"),
+        (["gpt", "a", "b", "--attention"], "follows one text"),
+        (["gpt", " ".join([TEXT] * 20), "--attention"], "shows at most 60"),
+        (["gpt", "She", "--samples"], "kept its best weights alone"),
+        (["lstm-shakespeare", "short", "--neurons"], "shows no cell's job"),
+        (["gpt", TEXT, "--attention", "--cell", "c 1"], "--cell chooses one of --neurons"),
+        (["bert", "word " * 500, "--states"], "a map holds 2 to 400"),
+    ],
+)
+def test_what_cannot_be_seen_is_refused_with_a_sentence(tiny_runs, arguments, says):
+    with pytest.raises(UsageError, match=says):
+        looked(tiny_runs(arguments[0]), *arguments[1:])
