@@ -8,7 +8,7 @@ What an example holds, a network's columns say (columns.py); where it goes then,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, frames, heads, images, readers, sentences
+from lexigraph.text import builtin, clean, files, frames, heads, images, parallel, readers, sentences
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running, words_of
 from lexigraph.text.source import Source
@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # counting words needs none
 
 ARRAYS = ("image", "vectors")  # kinds of columns that may be named by their files
 PLAIN = "text"  # the only field of plain text
+PAIR = {"source", "target"}  # of which neither may be empty alone
 
 
 @dataclass(frozen=True)
@@ -318,6 +319,10 @@ def _records(
         values, key = dict(record.columns), record.columns[first]
         if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
             raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
+        if PAIR <= set(texts) and (side := _empty_side(values)):
+            raise LexigraphError(
+                f"{file}, line {record.line}: the {side} is empty; a pair needs both sides. Fill it, or leave the line out."
+            )
         for field, words in hung.items():
             values[field] = heads.read(values[field], words_of(values[words]), f"{file}, line {record.line}")
         for field, kind in arrays.items():
@@ -335,6 +340,12 @@ def _records(
             yield Example(where, values, begun + record.document, True, record.line)
 
 
+def _empty_side(values: Mapping[str, object]) -> str:
+    """Which side of a pair is blank where the other is not."""
+    blank = [side for side in sorted(PAIR) if not str(values[side]).strip()]
+    return blank[0] if len(blank) == 1 else ""
+
+
 def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
     """Files, each with a number far above that of any document of those before it."""
     return ((place << 40, file) for place, file in enumerate(files.expand(names)))
@@ -350,6 +361,9 @@ def _fields(
     needed = [field for field, required in fields.items() if required]
     if files.built_in(file):
         yield from builtin.records(needed, data.sentences, file)
+        return
+    if both := parallel.sides(file):
+        yield from parallel.records(both, needed, data.max_chars, data.encoding)
         return
     if Path(file).suffix == ".npz":
         yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})

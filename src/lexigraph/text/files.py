@@ -89,6 +89,8 @@ def find(name: str) -> str:
         return name
     if not root or Path(name).is_absolute() or Path(name).exists():
         return name
+    if "+" in name and all((Path(root) / part).exists() for part in name.split("+")):
+        return "+".join(str(Path(root) / part) for part in name.split("+"))
     below = str(Path(root) / name)
     return below if Path(below).exists() or (_is_pattern(below) and glob.glob(below)) else name
 

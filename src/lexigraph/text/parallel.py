@@ -1,0 +1,64 @@
+"""Two files that say the same line by line, in two languages: `train.en+train.de` stands wherever pairs are expected.
+
+Line n of one belongs to line n of the other. Lines that are blank in both are left out; one that is blank in a single
+file, or has no counterpart, is refused with its number: from there on all pairs might be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+
+from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.text.readers import Record
+from lexigraph.text.source import Source, line_blocks
+
+BETWEEN = "+"
+
+
+def sides(name: str) -> tuple[str, str] | None:
+    """The two files that a name stands for, if it is no file itself and both of them are."""
+    if BETWEEN not in name or Path(name).exists():
+        return None
+    places = [place for place, sign in enumerate(name) if sign == BETWEEN]
+    halves = ((name[:place], name[place + 1 :]) for place in places)
+    return next(((one, other) for one, other in halves if Path(one).is_file() and Path(other).is_file()), None)
+
+
+def records(names: tuple[str, str], fields: Sequence[str], max_chars: int, encoding: str) -> Iterator[Record]:
+    """The pairs of lines, with the first field from the first file."""
+    if len(fields) != 2:
+        raise UsageError(
+            f"{BETWEEN.join(names)} are pairs of lines, and this recipe reads {' and '.join(fields)} of an example."
+        )
+    one, other = (chain.from_iterable(line_blocks(Source(name, encoding=encoding), max_chars)) for name in names)
+    for number, (source, target) in enumerate(zip_longest(one, other), 1):
+        if source is None or target is None:
+            _refuse_lengths(names, number, source, target, one, other)
+        blank = not source.strip(), not target.strip()
+        if any(blank) and not all(blank):
+            raise LexigraphError(
+                f"{names[blank.index(True)]}, line {number}: nothing stands here, and line {number} of "
+                f"{names[blank.index(False)]} is {(source + target).strip()[:40]!r}. Leave both lines out, or fill it."
+            )
+        if not any(blank):
+            yield Record(dict(zip(fields, (source, target), strict=True)), number - 1, number)
+
+
+def _refuse_lengths(
+    names: tuple[str, str],
+    number: int,
+    source: str | None,
+    target: str | None,
+    one: Iterator[str],
+    other: Iterator[str],
+) -> None:
+    """Say how many lines each has, and where the first stands alone."""
+    longer, text = (names[1], target) if source is None else (names[0], source)
+    total = number + sum(1 for _ in (other if source is None else one))
+    counts = {longer: total, names[source is not None]: number - 1}
+    raise LexigraphError(
+        f"{names[0]} has {counts[names[0]]:,} lines and {names[1]} {counts[names[1]]:,}: line {number:,} of {longer}, "
+        f"{(text or '').strip()[:40]!r}, has no counterpart. Pairs are lines of the same number; find where they part."
+    )
