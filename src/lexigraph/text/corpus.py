@@ -319,9 +319,10 @@ def _records(
         values, key = dict(record.columns), record.columns[first]
         if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
             raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
-        if PAIR <= set(texts) and (side := _empty_side(values)):
+        if PAIR.issubset(texts) and (side := _empty_side(values)):
             raise LexigraphError(
-                f"{file}, line {record.line}: the {side} is empty; a pair needs both sides. Fill it, or leave the line out."
+                f"{file}, line {record.line}: the {side} is empty; a pair needs both sides. Fill it, or leave the "
+                "line out."
             )
         for field, words in hung.items():
             values[field] = heads.read(values[field], words_of(values[words]), f"{file}, line {record.line}")

@@ -40,7 +40,7 @@ def records(names: tuple[str, str], fields: Sequence[str], max_chars: int, encod
         if any(blank) and not all(blank):
             raise LexigraphError(
                 f"{names[blank.index(True)]}, line {number}: nothing stands here, and line {number} of "
-                f"{names[blank.index(False)]} is {(source + target).strip()[:40]!r}. Leave both lines out, or fill it."
+                f"{names[blank.index(False)]} is {(source + target).strip()[:40]!r}. Fill it, or leave both out."
             )
         if not any(blank):
             yield Record(dict(zip(fields, (source, target), strict=True)), number - 1, number)
@@ -59,6 +59,6 @@ def _refuse_lengths(
     total = number + sum(1 for _ in (other if source is None else one))
     counts = {longer: total, names[source is not None]: number - 1}
     raise LexigraphError(
-        f"{names[0]} has {counts[names[0]]:,} lines and {names[1]} {counts[names[1]]:,}: line {number:,} of {longer}, "
-        f"{(text or '').strip()[:40]!r}, has no counterpart. Pairs are lines of the same number; find where they part."
+        f"{names[0]} has {counts[names[0]]:,} lines and {names[1]} {counts[names[1]]:,}: line {number:,} of "
+        f"{longer}, {(text or '').strip()[:40]!r}, has no counterpart. Find the line from where on they do not fit."
     )
