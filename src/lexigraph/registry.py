@@ -128,6 +128,17 @@ SYSTEMS: dict[str, System] = {
         (*LANGUAGE_MODEL, "fill"),
     ),
     "bert": _encoder("lexigraph.models.bert:BERT", "masked"),
+    "elmo": System(
+        "lexigraph.models.elmo:ELMo",
+        "lexigraph.abilities.contextual:ContextualWords",
+        "twoway",
+        ("encode", "neighbours"),
+        exempt={
+            "causality": "each direction sees all words on its side, and a state holds both",
+            "cache": "it predicts words from both sides and writes no text step by step",
+            "overfit": "both directions must guess how a sentence begins: twice the share that the test leaves",
+        },
+    ),
     "electra": _encoder("lexigraph.models.electra:ELECTRA", "replaced"),
     "transformer": _translator("lexigraph.models.transformer:Transformer", fields=("source", "target")),
     "seq2seq": _translator("lexigraph.models.seq2seq:Seq2Seq", fields=("source", "target")),

@@ -21,12 +21,13 @@ Shapes: B batch, T tokens, e numbers of x, d of h, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, cast
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -36,17 +37,18 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, Classified, ClassifierNetwork, labelled, weights_of
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.network import Examples, Reader, Seeds, ragged, read_words
+from lexigraph.nn.mix import ScalarMix
+from lexigraph.nn.network import READ, Examples, Reader, Seeds, given_to_part, ragged, read_words
 from lexigraph.nn.recurrent import Recurrent
 from lexigraph.objectives.rng import uniform
 from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
+from lexigraph.registry import system
 from lexigraph.sections import key, ranged
 from lexigraph.text.batches import padded
 from lexigraph.text.columns import MAIN, Column, Columns, Traits
 from lexigraph.text.vocabularies import TEXT, VECTORS, Tokens, Vocabularies
 
-READ = "read_"  # before the names of the tensors that the part is given
 RECURRENT = ("rnn", "gru", "lstm")
 WORD_DROPOUT = 7  # stream of random numbers
 
@@ -73,6 +75,10 @@ class Config:
     widths: tuple[int, ...] = ranged((3, 4, 5), 1, 1000, about="cnn: how many words the filters see")
     hidden: tuple[int, ...] = ranged(
         (), 1, about="numbers in each layer between the text's vector and the classes; none: []"
+    )
+    reader_layers: tuple[int, ...] = key(
+        (),
+        about="layers of a part that are mixed, by weights that are learned; 0: what goes in; none: the last alone",
     )
     word_dropout: float = ranged(
         0.0, 0, 0.999, about="share of the tokens that are read as unknown, in training; not by a part"
@@ -149,6 +155,9 @@ class Classifier(ClassifierNetwork):
         self.reader = parts.get("reader")
         if self.reader and config.vectors:
             raise UsageError("Words are read by a part or have vectors of their own, not both: model.vectors = 0.")
+        self.mix = (
+            ScalarMix(config.reader_layers, self.reader.depth) if self.reader and config.reader_layers else None
+        )
         self.embedding = nn.Identity() if self.reader else vectors_of(config, tokens)
         width = self.reader.width if self.reader else config.vectors or config.embedding or len(tokens)
         self.dropout = nn.Dropout(config.dropout)
@@ -172,6 +181,10 @@ class Classifier(ClassifierNetwork):
                 f'model.pooling = "last" is for encoders that read in order, and "{config.encoder}" does not: take '
                 '"mean", "max" or "attention", or model.encoder = "lstm".'
             )
+        if config.pooling == "attention" and self.reader and self.reader.reads_words:
+            raise UsageError(
+                "A part that reads words by their letters leaves no tokens to show: pool by mean or max."
+            )
         self.attention = Attention(width) if config.pooling == "attention" else None
         sizes = [width, *config.hidden]
         self.hidden = nn.ModuleList(nn.Linear(*each) for each in pairwise(sizes))
@@ -180,11 +193,15 @@ class Classifier(ClassifierNetwork):
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
         cut: Literal["", "word"] = "word" if recipe.model.vectors else ""
-        text = Column("tokens", vocabulary_of(recipe.model), cut=cut)
+        part = recipe.parts.get("reader")
+        by_word = part is not None and getattr(system(part.system).network_class(), "reads_words", False)
+        text = Column("tokens", vocabulary_of(recipe.model), cut=cut, by_word=by_word)
         return {"text": text, LABEL: Column("class", vocabulary=LABEL, optional=True)}
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """Texts without their boundaries, and their labels."""
+        if self.reader is not None and self.reader.reads_words:
+            return self._read_by_words(examples)
         rows = [row[1:-1] if len(row) > 2 else row[-1:] for row in ragged(examples["text"])]
         ids, lengths = torch.from_numpy(padded(rows, self.pad)), torch.tensor([len(row) for row in rows])
         if seeds is not None and self.config.word_dropout and self.reader is None:
@@ -196,6 +213,16 @@ class Classifier(ClassifierNetwork):
             tensors |= {f"{READ}{name}": tensor for name, tensor in read.items()}
             tensors |= {"where": torch.from_numpy(where[:, 0].clip(min=0))}
         return labelled(tensors, examples, self.class_weights)
+
+    def _read_by_words(self, examples: Examples) -> Batch:
+        """The same for a part that reads words: there is a state for each."""
+        assert self.reader is not None
+        texts = cast(Sequence[list[np.ndarray]], examples["text"])
+        texts = [row or [np.array([self.unk])] for row in texts]
+        read, where = read_words(self.reader, texts, self.end)
+        lengths = torch.tensor([len(row) for row in texts])
+        tensors = {"lengths": lengths, "where": torch.from_numpy(where[:, :, 0].clip(min=0))}
+        return labelled(tensors | {f"{READ}{name}": t for name, t in read.items()}, examples, self.class_weights)
 
     def states(
         self, x: Float[Tensor, "B T e"], lengths: Int[Tensor, " B"], inside: Bool[Tensor, "B T"]
@@ -242,8 +269,8 @@ class Classifier(ClassifierNetwork):
         """x_1 … x_n of every text."""
         if self.reader is None:
             return self.embedding(batch["inputs"])
-        read = Batch({name: batch[f"{READ}{name}"] for name in ("inputs", "lengths")})
-        return F.embedding(batch["where"], self.reader.states(read).layers[-1].flatten(0, 1))
+        layers = self.reader.states(given_to_part(batch)).layers
+        return F.embedding(batch["where"], (layers[-1] if self.mix is None else self.mix(layers)).flatten(0, 1))
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
         return self.classified(self.vectors(batch), batch["lengths"])[0]

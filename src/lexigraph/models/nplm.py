@@ -115,6 +115,10 @@ class NPLM(LanguageNetwork):
         )
         return terms, {"ids": windows[:, -1, :-1].flip(1)}  # in the order of the text
 
+    @property
+    def depth(self) -> int:
+        return 1
+
     def states(self, batch: Batch) -> States:
         return States([self.hidden(self.windows(batch["inputs"]))], batch["lengths"])
 

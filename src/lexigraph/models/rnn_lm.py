@@ -203,6 +203,10 @@ class RecurrentLanguageModel(LanguageNetwork):
             terms[STABILISER] = Term(changes, batch.counts[STABILISER], weight=self.objective.stabiliser)
         return terms, end
 
+    @property
+    def depth(self) -> int:
+        return 2
+
     def states(self, batch: Batch) -> States:
         """Embeddings, and the last layer's states: a fused kernel shows no others."""
         return States(

@@ -80,10 +80,20 @@ class Reader(Network):
     """A network that can be a part of another one. Position 0 of a text is its beginning, position i its token i."""
 
     width: int  # of a state
+    reads_words = False  # whether its texts are lists of words, and position i is word i
     heads: tuple[str, ...] = ()  # what only its own objective needs: a part goes without
+
+    @property
+    def depth(self) -> int:
+        """How many layers it shows, what goes into the first included."""
+        return cast(Any, self).config.layers + 1
 
     def reading(self, rows: Sequence[np.ndarray]) -> Batch:
         """Token sequences, boundaries included, as a batch in which nothing is corrupted."""
+        raise NotImplementedError
+
+    def reading_words(self, rows: Sequence[list[np.ndarray]]) -> Batch:
+        """Lists of words as a batch, for a reader of words."""
         raise NotImplementedError
 
     def states(self, batch: Batch) -> States:
@@ -213,6 +223,15 @@ def unpadded(values: Float[Tensor, "B T *d"], batch: Batch) -> list[Float[Tensor
     return [row[:length] for row, length in zip(values, lengths, strict=True)]
 
 
+READ = "read_"  # before the names of the tensors that a part is given
+
+
+def given_to_part(batch: Batch) -> Batch:
+    """What a part reads, of a batch of the network that it is in."""
+    own = {name.removeprefix(READ): tensor for name, tensor in batch.tensors.items() if name.startswith(READ)}
+    return Batch(own)
+
+
 def read_words(
     reader: Reader, rows: Sequence[Sequence[np.ndarray]], eos: int
 ) -> tuple[dict[str, Tensor], Int[np.ndarray, "B T P"]]:
@@ -220,6 +239,8 @@ def read_words(
 
     A text that is too long for it is read in several rows. Positions count over all rows; -1: there is no piece.
     """
+    if reader.reads_words:
+        return _read_as_words(reader, rows)
     longest = reader.traits.context - 1 if reader.traits.context else None  # a language model counts the beginning
     texts: list[np.ndarray] = []
     where: list[tuple[int, int]] = []  # the first of its rows, and how many tokens each of them has
@@ -239,6 +260,23 @@ def read_words(
             positions[index, number, : len(word)] = (first + place // step) * width + 1 + place % step
             done += len(word)
     return batch.tensors, positions
+
+
+def _read_as_words(
+    reader: Reader, rows: Sequence[Sequence[np.ndarray]]
+) -> tuple[dict[str, Tensor], Int[np.ndarray, "B T 1"]]:
+    """The same for a reader of words, which has a state for each of them."""
+    longest = reader.traits.context
+    parts, where = list[list[np.ndarray]](), list[int]()  # the first of its rows
+    for row in rows:
+        where.append(len(parts))
+        parts += [list(row[n : n + longest]) for n in range(0, max(1, len(row)), longest)]
+    width = max(map(len, parts)) + 1
+    positions = np.full((len(rows), max(map(len, rows)), 1), -1, np.int64)
+    for index, (row, first) in enumerate(zip(rows, where, strict=True)):
+        place = np.arange(len(row))
+        positions[index, : len(row), 0] = (first + place // longest) * width + 1 + place % longest
+    return reader.reading_words(parts).tensors, positions
 
 
 def columns_of(recipe: Recipe) -> Columns:

@@ -31,7 +31,8 @@ from torch.nn import functional as F
 
 from lexigraph.errors import UsageError
 from lexigraph.nn.embedding import TokenTable
-from lexigraph.nn.network import Examples, Reader, Seeds, read_words
+from lexigraph.nn.mix import ScalarMix
+from lexigraph.nn.network import READ, Examples, Reader, Seeds, given_to_part, read_words
 from lexigraph.nn.recurrent import Recurrent
 from lexigraph.objectives.rng import uniform
 from lexigraph.objectives.terms import Batch
@@ -40,7 +41,6 @@ from lexigraph.text.columns import MAIN, Column, Columns
 from lexigraph.text.vocabularies import VECTORS, Vocabularies
 
 WORDS, CHARACTERS = "words", "characters"
-READ = "read_"  # before the names of the tensors that the part is given
 LONGEST = 40  # characters of a word: the rest of a longer one, an address mostly, is not looked at
 WORD_DROPOUT = 7  # the stream of its random numbers
 
@@ -57,6 +57,10 @@ class TableConfig:
     tuned: bool = key(False, about="own vectors: trained with the rest; else they stay as they came")
     joined: Literal["concatenated", "summed"] = key(
         "concatenated", about="own vectors stand beside those of tokens, or are added to them"
+    )
+    reader_layers: tuple[int, ...] = key(
+        (),
+        about="layers of a part that are mixed, by weights that are learned; 0: what goes in; none: the last alone",
     )
     word_dropout: float = ranged(0.0, 0, 0.999, about="share of the words that are read as unknown, in training")
     dropout: float = ranged(
@@ -119,6 +123,7 @@ class WordTables(nn.Module):
             self.characters = Characters(config.characters, letters, config.character_embedding, config.character_dim)
         if config.vectors:
             self.vectors = TokenTable(len(vocabularies.tokens(VECTORS)), config.vectors, VECTORS)
+        self.mix = ScalarMix(config.reader_layers, reader.depth) if reader and config.reader_layers else None
         self.summed = bool(config.vectors) and config.joined == "summed"
         own = reader.width if reader else config.embedding
         if self.summed and own != config.vectors:
@@ -156,7 +161,7 @@ class WordTables(nn.Module):
                 (draws > self.config.word_dropout)[:, :, None] | (pieces[:, :, :1] < 0), unknown
             )
         if self.characters is not None:
-            found |= _spelled(cast(Sequence[list[np.ndarray]], examples[CHARACTERS]))
+            found |= spelled(cast(Sequence[list[np.ndarray]], examples[CHARACTERS]))
         if self.vectors is not None:
             found[VECTORS] = _padded(cast(Sequence[list[np.ndarray]], examples[VECTORS]))[:, :, 0].clamp(min=0)
         return found
@@ -177,8 +182,8 @@ class WordTables(nn.Module):
             table = self.embedding.weight
         else:
             assert reader is not None, "a part reads the pieces"
-            read = {name: batch[f"{READ}{name}"] for name in ("inputs", "lengths")}
-            table = reader.states(Batch(read)).layers[-1].flatten(0, 1)
+            layers = reader.states(given_to_part(batch)).layers
+            table = (layers[-1] if self.mix is None else self.mix(layers)).flatten(0, 1)
         pieces = batch["pieces"]
         inside: Bool[Tensor, "B T P"] = pieces >= 0
         E = F.embedding(pieces.clamp(min=0), table) * inside[:, :, :, None]
@@ -226,7 +231,7 @@ def _padded(rows: Sequence[list[np.ndarray]]) -> Int[Tensor, "B T P"]:
     return torch.from_numpy(found)
 
 
-def _spelled(rows: Sequence[list[np.ndarray]]) -> dict[str, Tensor]:
+def spelled(rows: Sequence[list[np.ndarray]]) -> dict[str, Tensor]:
     """The letters of every different word, which are read once, and which of those each word of a sentence is."""
     known: dict[bytes, int] = {}
     words: list[np.ndarray] = []
