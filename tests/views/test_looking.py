@@ -171,6 +171,20 @@ def test_a_map_shows_the_directions_in_which_states_differ_most(tiny_runs):
         states.places(lexigraph.load(tiny_runs("bert")), [TEXT], layer=99)
 
 
+@pytest.mark.parametrize("system", ["bert", "elmo"])
+def test_a_word_stands_where_its_sentences_put_it(tiny_runs, system):
+    model = lexigraph.load(tiny_runs(system))
+    texts = ["He sings and she sings .", "The dog sings .", "The dog sings .", "He ran ."]
+    found = states.senses(model, "sings", texts)
+    first = ["He sings and she sings", "sings and she sings ."]
+    first = ["He sings and she sings", "sings and she sings ."]
+    assert [label for (label,) in found.texts] == [*first, "The dog sings .", "The dog sings ."]
+    assert np.allclose(found.places[2], found.places[3], atol=1e-4)
+    assert not np.allclose(found.places[0], found.places[2], atol=1e-4)
+    with pytest.raises(UsageError, match="'ran' stands 1 times"):
+        states.senses(model, "ran", texts)
+
+
 # ---- the command line ----------------------------------------------------------------------------------------
 
 
@@ -233,7 +247,7 @@ def test_numbers_come_as_json(tiny_runs):
         (["gpt", "She", "--samples"], "kept its best weights alone"),
         (["lstm-shakespeare", "short", "--neurons"], "shows no cell's job"),
         (["gpt", TEXT, "--attention", "--cell", "c 1"], "--cell chooses one of --neurons"),
-        (["bert", "word " * 500, "--states"], "a map holds 2 to 400"),
+        (["bert", "word " * 500, "--states"], "map holds 2 to 400"),
     ],
 )
 def test_what_cannot_be_seen_is_refused_with_a_sentence(tiny_runs, arguments, says):

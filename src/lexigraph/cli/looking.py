@@ -65,6 +65,7 @@ def look(
     cell: Annotated[
         list[str] | None, typer.Option(help="--neurons: show this one, as 'c 17'; may be given again.")
     ] = None,
+    word: Annotated[str, typer.Option(help="--states: this word alone, in all the texts: its senses.")] = "",
     layer: Annotated[int, typer.Option(help="--states: which layer; 0: what goes in, -1: the last.")] = -1,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it there: .html, a page; .png, .svg, .pdf.")
@@ -94,6 +95,8 @@ def look(
         raise UsageError("--cliff is of no run: leave the run out." if cliff else "Name the run to look into.")
     if beside and not gradients:
         raise UsageError("--beside compares gradients: add --gradients.")
+    if word and not states:
+        raise UsageError("--word chooses the word of --states: add it.")
     if cell and not neurons:
         raise UsageError("--cell chooses one of --neurons: add it.")
     if out is not None:
@@ -105,7 +108,7 @@ def look(
     elif neurons:
         seen = _neurons(run, _whole(texts, file), cell or [], device)
     elif states:
-        seen = _states(run, list(read_texts(texts, file)), layer, device)
+        seen = _states(run, list(read_texts(texts, file)), word, layer, device)
     elif samples:
         seen = _samples(
             run, list(read_texts(texts or [""], file) if file is None else read_texts(texts, file)), device
@@ -218,12 +221,12 @@ def _neurons(run: Path, text: str, cells: Sequence[str], device: str) -> Seen:
     return Seen(facts, columns, rows, neurons.picture(model, found, chosen, made))
 
 
-def _states(run: Path, texts: list[str], layer: int, device: str) -> Seen:
-    """The states of all tokens as a map."""
+def _states(run: Path, texts: list[str], word: str, layer: int, device: str) -> Seen:
+    """The states of all tokens, or of one word in all texts, as a map."""
     from lexigraph.views import states
 
     model = load_model(run, device)
-    found = states.places(model, texts, layer)
+    found = states.senses(model, word, texts, layer) if word else states.places(model, texts, layer)
     tokens = [token for text in found.texts for token in text]
     rows = [(token, f"{x:.3f}", f"{y:.3f}") for token, (x, y) in zip(tokens, found.places.tolist(), strict=True)]
     facts = {"layer": found.layer, "explained": found.explained, "tokens": tokens, "places": found.places.tolist()}

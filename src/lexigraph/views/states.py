@@ -1,5 +1,7 @@
 """The states of a model along texts, as a map: near to each other what it holds for alike.
 
+A map of one word in many texts shows its senses: where a model tells them apart, they stand apart.
+
 The two directions are those in which the states differ most (principal components); how much of all difference they
 show is written beside them.
 
@@ -8,13 +10,13 @@ Shapes: N tokens of all texts, d width of a state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
@@ -26,39 +28,77 @@ if TYPE_CHECKING:
 
 MOST = 400  # tokens that a map can hold
 LEAD = "A point for every token, a line for every text: the two directions in which the states differ most."
+WORD_LEAD = "A point for every text: the state of one word in it, in the two directions in which these differ most."
+BESIDE = 3  # words on each side that stand beside a point
 
 
 @dataclass(frozen=True)
 class StateMap:
-    """Where the tokens of some texts stand."""
+    """Where the tokens of some texts stand, or one word of each."""
 
     texts: list[list[str]]  # their tokens
     places: Float[np.ndarray, "N 2"]
     explained: tuple[float, float]  # the share of all variance that each direction shows
     layer: int
+    word: str = ""
 
 
-@torch.inference_mode()
 def places(model: TextModel, texts: Sequence[str], layer: int = -1) -> StateMap:
     """The states of one layer (0: what goes in; -1: the last) for the tokens of texts."""
-    if not isinstance(model.network, Reader):
+    found = [(tokens, states[layer]) for tokens, states, _ in _read(model, texts, layer)]
+    count = sum(len(tokens) for tokens, _ in found)
+    if not 2 <= count <= MOST:
+        raise UsageError(f"The texts have {count} tokens together: a map holds 2 to {MOST}.")
+    where, explained = _directions(np.concatenate([states for _, states in found]))
+    return StateMap([tokens for tokens, _ in found], where, explained, layer)
+
+
+def senses(model: TextModel, word: str, texts: Sequence[str], layer: int = -1) -> StateMap:
+    """The states of one word, wherever it stands in texts, whatever its case: the mean of its pieces."""
+    labels, found = list[str](), list[np.ndarray]()
+    for (_, states, numbers), text in zip(_read(model, texts, layer), texts, strict=True):
+        words = text.split()
+        for place, each in enumerate(words):
+            if each.lower() == word.lower():
+                labels.append(" ".join(words[max(0, place - BESIDE) : place + BESIDE + 1]))
+                found.append(states[layer][numbers == place].mean(0))
+    if not 2 <= len(found) <= MOST:
+        raise UsageError(f"{word!r} stands {len(found)} times in these texts: a map holds 2 to {MOST}.")
+    where, explained = _directions(np.stack(found))
+    return StateMap([[label] for label in labels], where, explained, layer, word)
+
+
+Read = tuple[list[str], list[Float[np.ndarray, "T d"]], Int[np.ndarray, " T"]]
+
+
+def _read(model: TextModel, texts: Sequence[str], layer: int) -> Iterator[Read]:
+    """The tokens of every text, the states of all layers, and which word each token belongs to."""
+    network, eos = model.network, model.tokenizer.eos
+    if not isinstance(network, Reader):
         raise UsageError(f"A {model.recipe.system} model has no states that others could read.")
-    rows, eos, found, tokens = model.rows(texts)[0], model.tokenizer.eos, [], []
-    if not 2 <= sum(map(len, rows)) <= MOST:
-        raise UsageError(f"The texts have {sum(map(len, rows))} tokens together: a map holds 2 to {MOST}.")
-    for row in rows:
-        batch = model.network.reading([np.array([eos, *row, eos])]).to(model.device)
-        layers = model.network.states(batch).layers
-        if not -len(layers) <= layer < len(layers):
-            raise UsageError(f"There is no layer {layer}: this model shows 0 to {len(layers) - 1}.")
-        found.append(layers[layer][0, 1 : len(row) + 1].float().cpu().numpy())
-        tokens.append(model.tokenizer.tokens(row.tolist()))
-    x = np.concatenate(found)
-    x = x - x.mean(0)
-    u, s, _ = np.linalg.svd(x, full_matrices=False)
-    shares = s**2 / max(1e-12, float((s**2).sum()))
-    shares = np.append(shares, 0.0)
-    return StateMap(tokens, (u * s)[:, :2], (float(shares[0]), float(shares[1])), layer % len(layers))
+    if not -network.depth <= layer < network.depth:
+        raise UsageError(f"There is no layer {layer}: this model shows 0 to {network.depth - 1}.")
+    for text in texts:
+        if network.reads_words:
+            words = text.split()
+            batch = network.reading_words([model.tokenizer.encode_words(words)])
+            tokens, numbers = words, np.arange(len(words))
+        else:
+            row = model.rows([text])[0][0]
+            if len(row) > MOST:
+                raise UsageError(f"A text has {len(row)} tokens, and a map holds 2 to {MOST}.")
+            batch = network.reading([np.array([eos, *row, eos])])
+            tokens, numbers = model.tokenizer.tokens(row.tolist()), model.tokenizer.word_numbers(text)
+        with torch.inference_mode():
+            layers = network.states(batch.to(model.device)).layers
+        yield tokens, [each[0, 1 : len(tokens) + 1].float().cpu().numpy() for each in layers], numbers
+
+
+def _directions(x: Float[np.ndarray, "N d"]) -> tuple[Float[np.ndarray, "N 2"], tuple[float, float]]:
+    """Places in the two directions of most variance, and the share of it that each shows."""
+    u, s, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    shares = np.append(s**2 / max(1e-12, float((s**2).sum())), 0.0)
+    return (u * s)[:, :2], (float(shares[0]), float(shares[1]))
 
 
 def picture(model: TextModel, found: StateMap) -> Picture:
@@ -76,4 +116,5 @@ def picture(model: TextModel, found: StateMap) -> Picture:
         axis.set(xlabel=f"{found.explained[0]:.0%} of the variance", ylabel=f"{found.explained[1]:.0%}")
         return drawn
 
-    return Picture(f"States of layer {found.layer}", LEAD, made_by(model), figure)
+    title = f"{found.word or 'States'}, layer {found.layer}"
+    return Picture(title, WORD_LEAD if found.word else LEAD, made_by(model), figure)
