@@ -185,6 +185,17 @@ def test_a_word_stands_where_its_sentences_put_it(tiny_runs, system):
         states.senses(model, "ran", texts)
 
 
+def test_what_a_task_takes_of_each_layer_is_shown(tiny_runs, tmp_path):
+    keys = {"model.reader_layers": [0, 2]}
+    run = tmp_path / "tagger"
+    lexigraph.train("tagger", "grammar", out=run, start=tiny_runs("elmo"), set=keys, tiny=True, quiet=True)
+    found = json.loads(looked(run, "--layers", "--json", "--out", tmp_path / "layers.html"))
+    assert set(found) == {"0", "2"}
+    assert sum(found.values()) == pytest.approx(1.0, abs=0.05)
+    with pytest.raises(UsageError, match="mixes no layers"):
+        looked(tiny_runs("tagger"), "--layers")
+
+
 # ---- the command line ----------------------------------------------------------------------------------------
 
 

@@ -47,6 +47,9 @@ def look(
         bool, typer.Option("--neurons", help="A language model: the text in the colours of single cells.")
     ] = False,
     states: Annotated[bool, typer.Option("--states", help="The states of all tokens as a map.")] = False,
+    layers: Annotated[
+        bool, typer.Option("--layers", help="A tagger or classifier: what it takes of each layer of its part.")
+    ] = False,
     samples: Annotated[
         bool, typer.Option("--samples", help="What a run wrote at several times of its training (train.snapshots).")
     ] = False,
@@ -84,6 +87,7 @@ def look(
         "probabilities": probabilities,
         "neurons": neurons,
         "states": states,
+        "layers": layers,
         "samples": samples,
         "gradients": gradients,
         "gates": gates,
@@ -109,6 +113,8 @@ def look(
         seen = _neurons(run, _whole(texts, file), cell or [], device)
     elif states:
         seen = _states(run, list(read_texts(texts, file)), word, layer, device)
+    elif layers:
+        seen = _layers(run, device)
     elif samples:
         seen = _samples(
             run, list(read_texts(texts or [""], file) if file is None else read_texts(texts, file)), device
@@ -231,6 +237,17 @@ def _states(run: Path, texts: list[str], word: str, layer: int, device: str) -> 
     rows = [(token, f"{x:.3f}", f"{y:.3f}") for token, (x, y) in zip(tokens, found.places.tolist(), strict=True)]
     facts = {"layer": found.layer, "explained": found.explained, "tokens": tokens, "places": found.places.tolist()}
     return Seen(facts, ("token", "x", "y"), rows, states.picture(model, found))
+
+
+def _layers(run: Path, device: str) -> Seen:
+    """What a task takes of each layer of its part."""
+    from lexigraph.views import layers
+
+    model = load_model(run, device)
+    found = layers.weights(model)
+    rows = [(str(layer), f"{weight:.3f}") for layer, weight in found.items()]
+    facts = {str(layer): weight for layer, weight in found.items()}
+    return Seen(facts, ("layer", "weight"), rows, layers.picture(model, found))
 
 
 def _samples(run: Path, prompts: list[str], device: str) -> Seen:
