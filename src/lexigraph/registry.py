@@ -217,6 +217,18 @@ SYSTEMS: dict[str, System] = {
             "cache": "it says a number and writes no text step by step",
         },
     ),
+    "sentence-encoder": System(
+        "lexigraph.models.sentence_encoder:SentenceEncoder",
+        "lexigraph.abilities.sentences:Sentences",
+        "encoding",
+        ("encode", "neighbours"),
+        exempt={
+            "causality": "a sentence is read as a whole before it has a vector",
+            "cache": "it gives vectors and writes no text step by step",
+            "accumulation": "next sentences are told from those of the same batch (objective.ranked)",
+            "overfit": "what stands around a sentence is not told by the sentence: the entropy of text stays",
+        },
+    ),
     "vit": System(
         "lexigraph.models.vit:VisionTransformer",
         "lexigraph.abilities.classifying:Classifier",

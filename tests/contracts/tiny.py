@@ -64,6 +64,11 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     ),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
+    "skip-thought": ("skip-thought", {"model.bidirectional": True, "model.encoder": "lstm"}),
+    "sentences-averaged": (
+        "sentence-encoder",
+        {"model.encoder": "average", "objective.written": 1.0, "objective.ranked": 0.0},
+    ),
     "tree-lstm": ("recursive", {"model.form": "lstm"}),
     "tree-lstm-child-sum": ("recursive", {"model.form": "child-sum", "objective.nodes": "root"}),
     "tagger-bert": ("tagger", BERT),

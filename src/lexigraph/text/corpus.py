@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # counting words needs none
 
 ARRAYS = ("image", "vectors")  # kinds of columns that may be named by their files
 PLAIN = "text"  # the only field of plain text
+PARAGRAPH = 10  # sentences of a document of the built-in corpora, where blank lines would part documents
 PAIR = {"source", "target"}  # of which neither may be empty alone
 
 
@@ -224,7 +225,8 @@ def _lines(names: files.Names, data: recipes.Data) -> Iterator[tuple[str, int]]:
 
 def _lines_of_file(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
     if files.built_in(file):
-        yield from ((text, number) for number, text in enumerate(builtin.sentences(data.sentences, file)))
+        together = PARAGRAPH if data.documents == "blank" else 1
+        yield from ((text, n // together) for n, text in enumerate(builtin.sentences(data.sentences, file)))
         return
     source, by_line = Source(file, encoding=data.encoding), data.documents == "line"
     if data.split_sentences and readers.file_format(file) == "text":

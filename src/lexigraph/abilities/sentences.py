@@ -1,0 +1,43 @@
+"""What sentence encoders can do: a vector for a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+
+from lexigraph.abilities.asking import one_or_many
+from lexigraph.abilities.textmodel import BATCH_SIZE
+from lexigraph.abilities.vectors import Vectors
+from lexigraph.errors import UsageError
+from lexigraph.models.sentence_encoder import SentenceEncoder
+
+
+class Sentences(Vectors):
+    """A vector for every sentence."""
+
+    network: SentenceEncoder
+
+    @one_or_many
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        lossless: bool = False,
+        unnormalised: bool = False,
+        pooling: str | None = None,
+    ) -> Float32[np.ndarray, "n dim"]:
+        """The vector of each text, as the encoder gives it."""
+        if lossless or unnormalised or pooling is not None:
+            raise UsageError("A sentence encoder has one vector for a text: leave out other options.")
+        rows, end = self._sentences(texts), self.network.end
+        z = np.zeros((len(rows), self.network.width), np.float32)
+        order = np.argsort([len(row) for row in rows], kind="stable")  # like lengths together
+        for first in range(0, len(rows), BATCH_SIZE):
+            chosen = order[first : first + BATCH_SIZE]
+            batch = self._batch([[*rows[i].tolist(), end] for i in chosen])
+            with torch.inference_mode():
+                z[chosen] = self.network.encode(batch["ids"], batch["lengths"]).float().cpu().numpy()
+        return z

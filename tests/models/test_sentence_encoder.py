@@ -1,0 +1,139 @@
+"""Sentence encoders: each pooling is its equation, neighbours are those of the document, and vectors are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import lexigraph
+from lexigraph import api
+from lexigraph.errors import UsageError
+from lexigraph.models import sentence_encoder
+from lexigraph.objectives.terms import value
+from tests.ids import ids
+
+EOS = 2
+TEXT = [np.array([EOS, 5, 6, 7, EOS]), np.array([EOS, 8, EOS]), np.array([EOS, 9, 10, EOS])]
+NONE = np.array([EOS, EOS])
+
+
+def network_of(objective: dict[str, float] | None = None, **more: Any) -> sentence_encoder.SentenceEncoder:
+    torch.manual_seed(0)
+    config = sentence_encoder.Config(**{"dim": 8, "context": 12} | more)
+    learned = sentence_encoder.Objective(**(objective or {}))
+    return sentence_encoder.SentenceEncoder(config, learned, ids(20)).eval()
+
+
+def examples(rows: list[int]) -> dict[str, list[np.ndarray]]:
+    """Sentences of one document, and those beside them."""
+    return {
+        "text": [TEXT[i] for i in rows],
+        "before": [TEXT[i - 1] if i else NONE for i in rows],
+        "after": [TEXT[i + 1] if i + 1 < len(TEXT) else NONE for i in rows],
+    }
+
+
+def vectors(network: sentence_encoder.SentenceEncoder) -> torch.Tensor:
+    return torch.stack(network.outputs(network.prepare(examples([0, 1, 2])))["text"])
+
+
+def test_the_last_state_of_each_direction_is_the_vector():
+    network = network_of(encoder="gru", bidirectional=True)
+    e = network.embedding(torch.tensor([[5, 6, 7, EOS]]))
+    h, _ = network.recurrent(e)
+    assert torch.allclose(vectors(network)[0], torch.cat([h[0, -1, :4], h[0, 0, 4:]]), atol=1e-6)
+
+
+@pytest.mark.parametrize("pooling", ["sum", "root", "max"])
+def test_states_of_a_transformer_are_pooled(pooling):
+    found = {p: vectors(network_of(encoder="transformer", pooling=p, heads=2)) for p in (pooling, "sum")}
+    lengths = torch.tensor([4.0, 2.0, 3.0])[:, None]
+    if pooling == "root":
+        assert torch.allclose(found["root"], found["sum"] / lengths.sqrt(), atol=1e-6)
+    assert (found[pooling][0] != found[pooling][1]).any()
+
+
+def test_averaging_does_not_see_the_order_and_goes_through_layers():
+    network = network_of(encoder="average", pooling="root", layers=2)
+    one, other = (network.encode(torch.tensor([row]), torch.tensor([4])) for row in ([5, 6, 7, EOS], [7, 5, 6, EOS]))
+    assert torch.allclose(one, other, atol=1e-6)
+    z = network.embedding(torch.tensor([5, 6, 7, EOS])).sum(0) / 2
+    for layer in network.layers:
+        z = torch.tanh(layer(z))
+    assert torch.allclose(one[0], z, atol=1e-6)
+
+
+def test_neighbours_are_written_from_the_vector_alone_and_missing_ones_cost_nothing():
+    network = network_of(embedding=6)
+    whole, _ = network.loss(network.prepare(examples([0, 1, 2])))
+    parts = [network.loss(network.prepare(examples([i])))[0]["written"] for i in range(3)]
+    assert torch.isclose(whole["written"].total, sum(part.total for part in parts), rtol=1e-5)
+    assert whole["written"].count == sum(part.count for part in parts) == 2 + 3 + 4 + 2
+    z = network.encode(torch.tensor([[5, 6, 7, EOS]]), torch.tensor([4]))
+    state, expected = network.first["after"](z).tanh()[:, None], 0.0
+    for before, token in ((EOS, 8), (8, EOS)):
+        e = network.embedding(torch.tensor([[before]]))
+        h, end = network.writers["after"](e, state={"h": state}, given=z)
+        state = end["h"]
+        logits = network.out(h[0, 0]) @ network.embedding.weight.T + network.bias
+        expected -= logits.log_softmax(0)[token]
+    assert torch.isclose(parts[0].total, expected, rtol=1e-5)
+
+
+def test_the_next_sentence_is_told_from_those_of_the_batch():
+    network = network_of({"written": 0.0, "ranked": 1.0}, encoder="average", pooling="root")
+    batch = network.prepare(examples([0, 1, 2]))
+    assert batch.counts == {"ranked": 2.0}
+    scores = network.ranking(vectors(network), batch)
+    z = torch.nn.functional.normalize(vectors(network), dim=1)
+    y = torch.nn.functional.normalize(network.tower(vectors(network)), dim=1)
+    assert torch.allclose(scores, 10 * z[[0, 1]] @ y[[1, 2]].T, atol=1e-5)
+    optimizer = torch.optim.Adam(network.train().parameters(), lr=1e-2)
+    for _ in range(60):
+        optimizer.zero_grad()
+        value(network.loss(batch)[0]).backward()
+        optimizer.step()
+    assert value(network.loss(batch)[0]) < 0.05
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("labelled")
+    lines = [f"{'good' if n % 2 else 'bad'} thing number{n}\t{'+' if n % 2 else '-'}" for n in range(60)]
+    (folder / "labels.tsv").write_text("text\tlabel\n" + "\n".join(lines) + "\n")
+    keys = {"data.labelled.train": str(folder / "labels.tsv"), "objective.labelled": 1.0}
+    return api.train("sentence-encoder", "grammar", out=folder / "run", set=keys, tiny=True, quiet=True)
+
+
+def test_classes_are_learned_beside_neighbours(labelled):
+    assert labelled.network.classes.out_features == 2
+    assert {"ranked", "labelled"} == {name for name, weight in labelled.network.weights.items() if weight}
+
+
+def test_a_text_has_the_same_vector_in_any_company_and_finds_its_neighbours(tiny_runs):
+    model = lexigraph.load(tiny_runs("skip-thought"))
+    texts = ["She sings .", "The old man slept in the garden .", "He ran ."]
+    assert np.allclose(model.encode(texts)[1], model.encode(texts[1]), atol=1e-5)
+    (best, *_) = model.neighbours("He ran .", texts, k=1)
+    assert best.text == "He ran ."
+
+
+@pytest.mark.parametrize(
+    ("config", "objective", "says"),
+    [
+        ({}, {"written": 0.0}, "nothing to learn"),
+        ({"encoder": "transformer"}, {}, 'pooling = "last" is for gru and lstm'),
+        ({"dim": 7, "bidirectional": True}, {}, "must be even"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(config, objective, says):
+    with pytest.raises(UsageError, match=says):
+        network_of(objective, **config)
+
+
+def test_classes_need_a_table(tmp_path):
+    with pytest.raises(UsageError, match="labelled"):
+        api.train("sentence-encoder", "grammar", out=tmp_path / "run", set={"objective.labelled": 1.0}, tiny=True)
