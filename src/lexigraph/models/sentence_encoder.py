@@ -173,7 +173,7 @@ class SentenceEncoder(Network):
         """Sentences, those around them as far as there are any, and the labelled ones."""
         tensors, counts = self._read("text", [row[1:] for row in ragged(examples["text"])]), dict[str, float]()
         for side in SIDES if self.objective.written else ():
-            rows = ragged(examples[side])
+            rows = [row[: self.config.context + 1] for row in ragged(examples[side])]  # a neighbour may be too long
             near = [number for number, row in enumerate(rows) if len(row) > 2]
             batch = shifted([rows[number] for number in near] or [np.array([self.end, self.end])], self.pad)
             if not near:  # nothing is asked of a batch without any neighbour
@@ -182,7 +182,7 @@ class SentenceEncoder(Network):
             tensors[f"{side}_of"] = torch.tensor(near or [0])
             counts["written"] = counts.get("written", 0.0) + (batch.counts["loss"] if near else 0.0)
         if self.objective.ranked:
-            rows = [row[1:] for row in ragged(examples[AFTER])]
+            rows = [row[1 : self.config.context + 1] for row in ragged(examples[AFTER])]
             near = [number for number, row in enumerate(rows) if len(row) > 1]
             tensors |= self._read("next", [rows[number] for number in near] or [np.array([self.end])])
             tensors["next_of"] = torch.tensor(near or [0])
