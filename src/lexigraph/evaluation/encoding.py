@@ -4,7 +4,7 @@ written     - log p(token) of the sentences before and after, nats per token
 ranked      - log p(next sentence), among those of the same batch, nats
 first       how often it is the first of them
 
-Each only where it is learned; classes are learned beside, and not measured here. What the vectors are worth elsewhere:
+Each only where it is learned; classes are learned beside, and not measured here. What vectors are worth elsewhere:
 benchmarks/sentences.py.
 """
 
