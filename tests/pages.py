@@ -171,8 +171,9 @@ def training(words: list[str]) -> tuple[tuple[Any, ...], str]:
     """What tells one training from another, and its folder; nothing for a command that is none."""
     if words[1] != "train" or {"--from", "--resume", "--prepare"} & set(words):
         return (), ""
-    place, data = words.index("--out"), words[words.index("--data") + 1]
-    text = Path(data).read_bytes() if Path(data).exists() else b""
+    place = words.index("--out")
+    data = words[words.index("--data") + 1] if "--data" in words else ""
+    text = Path(data).read_bytes() if Path(data).is_file() else b""
     return (*words[:place], *words[place + 2 :], text), words[place + 1]
 
 
