@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -49,7 +49,10 @@ def main() -> None:
         "commands.md": commands("Commands", ["Training", "Text", "Runs"], COMMANDS),
         "model-commands.md": commands("Commands of models", ["Abilities"], MODEL_COMMANDS),
         "space-commands.md": commands("Commands of sentence spaces", ["Sentence spaces"], SPACE_COMMANDS),
-        "word-commands.md": word_commands(),
+        "word-commands.md": group("Commands of word vectors", WORD_COMMANDS, "words", cli.WORDS),
+        "statistical-commands.md": group(
+            "Commands of translation by counting", STATISTICAL_COMMANDS, "statistical", cli.STATISTICAL
+        ),
         "python.md": python(),
     }
     folder = DOCS / "reference"
@@ -124,7 +127,7 @@ COMMANDS = (
     "asked in a wrong way. `--debug`, wherever it stands, shows the whole traceback of an error.",
     "",
     "More: [commands of models](model-commands.md), [of sentence spaces](space-commands.md),",
-    "[of word vectors](word-commands.md).",
+    "[of word vectors](word-commands.md), [of translation by counting](statistical-commands.md).",
 )
 MODEL_COMMANDS = (
     "What a trained model can do; `lexigraph recipes` says which system can do what. `RUN` is a run folder or the",
@@ -137,6 +140,11 @@ SPACE_COMMANDS = (
     "as far as they have the ability, `bert` and `electra`.",
     "",
     "More: [commands](commands.md), [of models](model-commands.md), [of word vectors](word-commands.md).",
+)
+STATISTICAL_COMMANDS = (
+    "",
+    "IBM models, a phrase table, an n-gram model and a beam ([attention](../attention.md#before-networks)). More: "
+    "[commands](commands.md), [of models](model-commands.md).",
 )
 WORD_COMMANDS = (
     "Wherever a file of vectors is expected, a run of word vectors serves, too.",
@@ -155,11 +163,11 @@ def commands(title: str, panels: list[str], lead: tuple[str, ...]) -> str:
     return _page(*lines)
 
 
-def word_commands() -> str:
+def group(title: str, about: Sequence[str], name: str, verbs: Iterable[str]) -> str:
     app: Any = typer.main.get_command(cli.app)
-    lines = ["# Commands of word vectors", *WORD_COMMANDS]
-    for name in cli.WORDS:
-        lines += _command(f"lexigraph words {name}", app.commands["words"].commands[name])
+    lines = [f"# {title}", *about]
+    for verb in verbs:
+        lines += _command(f"lexigraph {name} {verb}", app.commands[name].commands[verb])
     return _page(*lines)
 
 
