@@ -37,8 +37,12 @@ def test_a_model_has_a_method_for_each_of_its_abilities(name):
     assert [ability for ability in SYSTEMS[name].abilities if not callable(getattr(model, ability, None))] == []
 
 
-@pytest.mark.parametrize("group", [COMMANDS, COMMANDS["words"].commands], ids=["lexigraph", "words"])
-def test_every_verb_says_what_it_does_and_so_does_every_option(group):
+GROUPS = {"words", "statistical"}
+
+
+@pytest.mark.parametrize("name", ["", *sorted(GROUPS)])
+def test_every_verb_says_what_it_does_and_so_does_every_option(name):
+    group = COMMANDS[name].commands if name else COMMANDS
     for name, command in group.items():
         assert command.help, name
         options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
@@ -53,7 +57,7 @@ def options(command):
     return {name for parameter in command.params for name in parameter.opts}
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"words"} - NO_JSON))
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - GROUPS - NO_JSON))
 def test_every_verb_writes_json_if_asked(name):
     assert "--json" in options(COMMANDS[name])
 
@@ -71,6 +75,11 @@ def test_every_verb_that_decodes_vectors_can_search_and_allow_for_noise(name):
 @pytest.mark.parametrize("name", ["nearest", "similarity", "analogy", "outlier", "senses", "align"])
 def test_so_do_those_of_words(name):
     assert {"--file", "--json"} <= options(COMMANDS["words"].commands[name])
+
+
+@pytest.mark.parametrize("name", ["translate", "phrases"])
+def test_and_those_of_translation_by_counting(name):
+    assert {"--file", "--json"} <= options(COMMANDS["statistical"].commands[name])
 
 
 def printed(monkeypatch, capsys, *words, stdin=""):

@@ -17,6 +17,7 @@ ORDER = (  # a module may import only from its own group and those before it
     {"lexigraph", "errors", "memory", "stored", "compiled"},
     {"registry", "sections", "recipe", "run", "toml", "upgrades", "explain", "outputs", "locks", "checksums"},
     {"text", "words", "drawing"},
+    {"statistical"},
     {"nn", "objectives"},
     {"weights"},
     {"models"},

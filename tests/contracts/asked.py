@@ -37,6 +37,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "rank": lambda m: scored(m.rank(["she", "he"], prompt="Did ")),
     "fill": lambda m: [(str(f), f.probability) for f in m.fill("She <mask> .", k=3)],
     "translate": lambda m: m.translate(SENTENCES, beam=3),
+    "align": lambda m: m.align(SENTENCES[::-1], sources=SENTENCES) if m.network.aligned else [],
     "encode": lambda m: m.encode(SENTENCES).tolist(),
     "decode": lambda m: m.decode(m.encode(SENTENCES)),
     "pictures": lambda m: m.pictures(SENTENCES).tolist(),

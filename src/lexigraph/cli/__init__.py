@@ -130,7 +130,7 @@ for name, verb in WORDS.items():
 app.add_typer(words_app, rich_help_panel="Words")
 for name, verb in STATISTICAL.items():
     statistical_app.command(name)(verb)
-app.add_typer(statistical_app, rich_help_panel="Abilities")
+app.add_typer(statistical_app, rich_help_panel="Words")
 
 
 @app.callback(invoke_without_command=True)

@@ -131,7 +131,7 @@ def parallelise(network: Network, world: World, kind: str) -> nn.Module:
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
     mesh = init_device_mesh(world.device.type, (world.size,))
-    for module in network.modules():
+    for module in reversed(list(network.modules())):  # what is inside first: no weight is cut twice
         if isinstance(module, nn.ModuleList):
             for layer in module:
                 fully_shard(layer, mesh=mesh)
