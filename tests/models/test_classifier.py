@@ -197,3 +197,25 @@ def test_a_word_that_training_has_not_seen_has_its_own_vector(tmp_path):
     assert all(each.probability > 0.8 for each in found[:2])
     assert found[2].probability == pytest.approx(0.5, abs=0.2)
     assert not model.network.embedding.weight.requires_grad
+
+
+def test_own_vectors_may_be_added_to_those_of_tokens(tmp_path):
+    (tmp_path / "own.vec").write_text("4 2\ngood 1 0\nbad -1 0\nfilm 0 1\nlovely 1 1\n")
+    lines = [f"{'good' if n % 2 else 'bad'} film {n}\t{'+' if n % 2 else '-'}\n" for n in range(200)]
+    (tmp_path / "films.tsv").write_text("text\tlabel\n" + "".join(lines))
+    keys = {"model.joined": "summed", "tokenizer.kind": "word", "model.word_dropout": 0.5, "model.tuned": False}
+    start, films = tmp_path / "own.vec", tmp_path / "films.tsv"
+    model = api.train("classifier", films, out=tmp_path / "run", start=start, set=keys, tiny=True, quiet=True)
+    network = model.network
+    assert network.own.weight.requires_grad is False
+    assert network.embedding.weight.shape[1] == network.own.weight.shape[1] == 2
+    batch = next(model._batches(["lovely film ."]))
+    own, learned = network.own(batch["vectors"]), network.embedding(batch["inputs"])
+    scale = own[0, 0, 0].item()  # as large as vectors are at the start
+    assert torch.allclose(own[0, :2], scale * torch.tensor([[1.0, 1.0], [0.0, 1.0]]))
+    assert torch.equal(network.vectors(batch), own + learned)
+    assert learned[0, 0].tolist() == network.embedding.weight[network.unk].tolist()
+    with pytest.raises(UsageError, match=r'tokenizer\.kind = "word"'):
+        api.train(
+            "classifier", films, out=tmp_path / "no", start=start, set=keys | {"tokenizer.kind": "bpe"}, tiny=True
+        )

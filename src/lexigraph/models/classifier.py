@@ -69,6 +69,9 @@ class Config:
         0, 0, about="numbers in a word's own vector, in the place of a token's; 0: none. `--from my.vec` sets it"
     )
     tuned: bool = key(True, about="own vectors: trained with the rest; else they stay as they came")
+    joined: Literal["instead", "summed"] = key(
+        "instead", about="own vectors stand in the place of those of tokens, or are added to them, which begin at 0"
+    )
     dim: int = ranged(128, 1, about="numbers in a recurrent state in each direction; filters of each width")
     layers: int = ranged(1, 1, about="recurrent layers, one above the other")
     bidirectional: bool = key(True, about="recurrent: read from both ends")
@@ -155,6 +158,11 @@ class Classifier(ClassifierNetwork):
         self.reader = parts.get("reader")
         if self.reader and config.vectors:
             raise UsageError("Words are read by a part or have vectors of their own, not both: model.vectors = 0.")
+        self.own = None
+        if summed(config):
+            self.own = TokenTable(len(vocabularies.tokens(VECTORS)), config.vectors, VECTORS)
+            nn.init.normal_(self.own.weight, std=config.vectors**-0.5)
+            self.own.weight.requires_grad_(config.tuned)
         self.mix = (
             ScalarMix(config.reader_layers, self.reader.depth) if self.reader and config.reader_layers else None
         )
@@ -195,6 +203,12 @@ class Classifier(ClassifierNetwork):
         cut: Literal["", "word"] = "word" if recipe.model.vectors else ""
         part = recipe.parts.get("reader")
         by_word = part is not None and getattr(system(part.system).network_class(), "reads_words", False)
+        if summed(recipe.model):
+            if recipe.tokenizer.kind != "word":
+                raise UsageError('model.joined = "summed" adds vectors word by word: set tokenizer.kind = "word".')
+            own = Column("tokens", VECTORS, field="text", cut="word", aligned="text")
+            label = Column("class", vocabulary=LABEL, optional=True)
+            return {"text": Column("tokens"), VECTORS: own, LABEL: label}
         text = Column("tokens", vocabulary_of(recipe.model), cut=cut, by_word=by_word)
         return {"text": text, LABEL: Column("class", vocabulary=LABEL, optional=True)}
 
@@ -208,6 +222,9 @@ class Classifier(ClassifierNetwork):
             draws = uniform(torch.from_numpy(seeds[MAIN]), ids.shape[1], WORD_DROPOUT)
             ids = ids.where((draws > self.config.word_dropout) | (ids == self.pad), self.unk)
         tensors = {"inputs": ids, "lengths": lengths}
+        if self.own is not None:  # word dropout leaves own vectors alone
+            own = [row[1:-1] if len(row) > 2 else row[-1:] for row in ragged(examples[VECTORS])]
+            tensors[VECTORS] = torch.from_numpy(padded(own, self.pad, longest=ids.shape[1]))
         if self.reader is not None:
             read, where = read_words(self.reader, [[row] for row in rows], self.end)
             tensors |= {f"{READ}{name}": tensor for name, tensor in read.items()}
@@ -268,7 +285,8 @@ class Classifier(ClassifierNetwork):
     def vectors(self, batch: Batch) -> Float[Tensor, "B T _"]:
         """x_1 … x_n of every text."""
         if self.reader is None:
-            return self.embedding(batch["inputs"])
+            x = self.embedding(batch["inputs"])
+            return x if self.own is None else x + self.own(batch[VECTORS])
         layers = self.reader.states(given_to_part(batch)).layers
         return F.embedding(batch["where"], (layers[-1] if self.mix is None else self.mix(layers)).flatten(0, 1))
 
@@ -285,8 +303,13 @@ class Classifier(ClassifierNetwork):
 
 
 def vocabulary_of(config: Config) -> str:
-    """The vocabulary that texts are read with: of all words with a vector of their own, where there are such."""
-    return VECTORS if config.vectors else TEXT
+    """The vocabulary that texts are read with: of all words with a vector of their own, where there are only such."""
+    return VECTORS if config.vectors and not summed(config) else TEXT
+
+
+def summed(config: Config) -> bool:
+    """Whether a word has two vectors, which are added."""
+    return bool(config.vectors) and config.joined == "summed"
 
 
 def vectors_of(config: Config, tokens: Tokens) -> nn.Module:
@@ -295,6 +318,6 @@ def vectors_of(config: Config, tokens: Tokens) -> nn.Module:
     if not size:
         return OneHot(len(tokens))
     table = TokenTable(len(tokens), size, vocabulary_of(config))
-    nn.init.normal_(table.weight, std=size**-0.5)
-    table.weight.requires_grad_(config.tuned or not config.vectors)
+    nn.init.normal_(table.weight, std=0.0 if summed(config) else size**-0.5)
+    table.weight.requires_grad_(config.tuned or not config.vectors or summed(config))
     return table
