@@ -108,6 +108,21 @@ def loop(cell: str, x: np.ndarray, W: np.ndarray, U: np.ndarray, b: np.ndarray, 
     return np.array(outputs)
 
 
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize(("cell", "projection"), [*((cell, 0) for cell in PEERS), ("lstm", 3)])
+def test_a_single_step_without_gradients_is_the_kernels(cell, projection, layers):
+    ours = Recurrent(cell, 4, 6, layers, projection=projection).eval()
+    x = drawn(3, 5, 4).float()
+    whole, end = ours(x)
+    state, outputs = None, []
+    with torch.no_grad():
+        for now in x.split(1, 1):
+            output, state = ours(now, state=state)
+            outputs.append(output)
+    assert torch.allclose(torch.cat(outputs, 1), whole, atol=1e-6)
+    assert all(torch.allclose(state[name], end[name], atol=1e-6) for name in end)
+
+
 @pytest.mark.parametrize("cell", ["gru-before", "gru-simple", "lstm-peephole"])
 def test_cells_that_torch_lacks_follow_their_equations(cell):
     layers = with_weights(Recurrent(cell, 4, 6))

@@ -23,6 +23,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lexigraph.errors import UsageError
 from lexigraph.nn.cells import CELLS, Cell, Unitary
+from lexigraph.nn.linear import linear
 from lexigraph.registry import nearest
 
 State = dict[str, Tensor]  # "h", (B, L, h), and "c", (B, L, d), where the cell has a memory
@@ -154,6 +155,8 @@ class Fused(nn.Module):
     ) -> tuple[Float[Tensor, "B T _"], State]:
         if lengths is not None and bool((lengths == x.shape[1]).all()):
             lengths = None
+        if self._steps(x, lengths):
+            return self._step(x, state)
         if lengths is not None and x.device.type == "cpu":
             return self._over_padding(x, lengths, state)
         parts = None if state is None else [part.transpose(0, 1).contiguous() for part in _in_order(state)]
@@ -166,6 +169,40 @@ class Fused(nn.Module):
             outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])
         ends = end if isinstance(end, tuple) else (end,)
         return outputs, {name: value.transpose(0, 1) for name, value in zip("hc", ends, strict=False)}
+
+    def _steps(self, x: Float[Tensor, "B T i"], lengths: Lengths) -> bool:
+        """Whether this is one step of a search on a CPU: kernels made for whole texts take twice as long for it."""
+        if x.shape[1] > 1 or lengths is not None or torch.is_grad_enabled():
+            return False
+        return x.is_cpu and x.dtype == torch.float32 and not self.kernel.bidirectional
+
+    def _step(self, x: Float[Tensor, "B 1 i"], state: State | None) -> tuple[Float[Tensor, "B 1 h"], State]:
+        """One step, from weights that are laid out for it (nn/linear.py)."""
+        weights = cast(list[Tensor], self.kernel._flat_weights)
+        now, own = x[:, 0], len(weights) // self.rows
+        start = {name: x.new_zeros(len(x), self.rows, width) for name, width in self.widths.items()}
+        before, ends = state or start, list[tuple[Tensor, ...]]()
+        for layer in range(self.rows):
+            w_x, w_h, b_x, b_h, *project = weights[layer * own : (layer + 1) * own]
+            h, inside = before["h"][:, layer], linear(now, w_x, b_x)
+            gates = linear(h, w_h, b_h)
+            if self.kernel.mode == "LSTM":
+                i, f, g, o = (inside + gates).chunk(4, 1)
+                c = f.sigmoid() * before["c"][:, layer] + i.sigmoid() * g.tanh()
+                now = o.sigmoid() * c.tanh()
+                now = linear(now, project[0]) if project else now
+                ends.append((now, c))
+                continue
+            if self.kernel.mode == "GRU":
+                (r_x, z_x, n_x), (r_h, z_h, n_h) = inside.chunk(3, 1), gates.chunk(3, 1)
+                z, new = (z_x + z_h).sigmoid(), (n_x + (r_x + r_h).sigmoid() * n_h).tanh()
+                now = new + z * (h - new)
+            else:
+                now = (inside + gates).tanh() if self.kernel.mode == "RNN_TANH" else (inside + gates).relu()
+            ends.append((now,))
+        return now[:, None], {
+            name: torch.stack(each, 1) for name, each in zip(self.widths, zip(*ends, strict=True), strict=True)
+        }
 
     def _over_padding(
         self, x: Float[Tensor, "B T i"], lengths: Int[Tensor, " B"], state: State | None
