@@ -5,8 +5,8 @@
 
 The peer has nn.Embedding, nn.LSTM and nn.Linear with the same weights. Its beam is the one that everybody writes: all
 hypotheses of a batch side by side, log-softmax over the vocabulary, the best of width · vocabulary, rows picked
-by index, until every sentence has as many ended hypotheses as the beam is wide or the length is reached. It runs on whole
-batches as ours does, and on single sentences. Both take turns; ratios are medians over rounds. The bar is 1.3.
+by index, until every sentence has as many ended hypotheses as the beam is wide or the length is reached. It runs on
+whole batches as ours does, and on single sentences. Both take turns; ratios are medians over rounds. The bar is 1.3.
 """
 
 from __future__ import annotations
@@ -34,12 +34,8 @@ class Plain(nn.Module):
         super().__init__()
         ours, config = model.network, model.recipe.model
         assert (config.cell, config.layers, config.attention, config.attends) == ("lstm", 1, "additive", "after")
-        assert (
-            config.bidirectional == "all"
-            and config.tied
-            and not config.feeding
-            and not model.recipe.tokenizer.separate
-        )
+        assert (config.bidirectional, config.tied, config.feeding) == ("all", True, False)
+        assert not model.recipe.tokenizer.separate
         self.embedding = nn.Embedding.from_pretrained(ours.embedding.weight.detach())
         self.encoder, self.decoder = ours.encoder[0].blocks[0].kernel, ours.decoder.blocks[0].kernel
         self.of_query, self.of_memory = ours.alignment.of_query, ours.alignment.of_memory
@@ -156,7 +152,8 @@ def main() -> None:
         speed = len(some) / times[0]
         print(
             f"batches of {size}: {statistics.median(ratios):.2f} times as fast "
-            f"({min(ratios):.2f} to {max(ratios):.2f}), {speed:.0f} sentences a second; {same:.1%} of the translations are the same"
+            f"({min(ratios):.2f} to {max(ratios):.2f}), {speed:.0f} sentences a second; "
+            f"{same:.1%} of the translations are the same"
         )
 
 
