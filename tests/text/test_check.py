@@ -234,7 +234,8 @@ def test_pairs_are_for_the_recipes_that_say_so(write):
     columns = """--set 'data.columns={source = "src", target = "tgt"}'"""
     how = f"--data {path} {columns} --out runs"
     assert f"lexigraph train transformer {how}/transformer" in report.commands
-    assert len(report.commands) == 1  # not transformer-multi30k-gpu, which is for another text
+    named = [command.split()[2] for command in report.commands]
+    assert named == ["seq2seq", "transformer"]  # not dates or transformer-multi30k-gpu, which are for other texts
     assert only(report).reason.endswith("the records are pairs.")
 
 

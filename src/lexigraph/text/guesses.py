@@ -159,6 +159,7 @@ def recipes_for(kind: str) -> tuple[str, ...]:
     systems = {name: recipes.source(name).tables["system"] for name in recipes.names()}
     fields = NEEDED.get(kind, {"text"})
     fitting = [name for name, system in systems.items() if set(system_of_any_kind(system).fields) == fields]
+    fitting = [name for name in fitting if "train" not in recipes.source(name).tables.get("data", {})]  # dates
     # of many, those that are not another one for a certain text, method or machine: classifier-sst, skipgram-hs
     own = (name for name in fitting if not any(name.startswith(f"{other}-") for other in fitting))
     less = recipes_for(LESS[kind]) if kind in LESS else ()
