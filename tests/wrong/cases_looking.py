@@ -22,7 +22,7 @@ CASES = {
     "gates of a transformer": usage("look @gpt 'the dog' --gates", "gpt", "no gates"),
     "gates of a cell without": usage("look @rnn-lm 'the dog' --gates", "rnn", "no gates"),
     "gates along two texts": usage("look @lstm-lm a b --gates", "one text", "2"),
-    "attention of a recurrent translator": usage("look @seq2seq 'the dog' --attention", "seq2seq", "--alignment"),
+    "attention of a recurrent translator": usage("look @seq2seq 'a dog\tdog' --attention", "seq2seq", "--alignment"),
     "a head that is not there": usage("look @gpt 'the dog' --attention --head 'blocks.7 1'", "blocks.7 1"),
     "a head of gates": usage("look @lstm-lm 'the dog' --gates --head 'blocks.0 1'", "--head", "--attention"),
     "layers of a model that mixes none": usage("look @bert --layers", "mixes no layers", "--file tags.conll"),

@@ -6,7 +6,7 @@
 
 Only rows that have a choice count: the first token of a text that is read from left to right sees itself alone. A
 place counts if most rows may look there. A head is named by the place with the greatest share, if that is more than
-half, or three times what a head that looks everywhere alike would give.
+half, or three times what a head that looks everywhere alike would give, and half as much again as the next share.
 
 Shapes: T tokens that look, S that are looked at.
 """
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 PLACES = ("previous", "itself", "next", "first", "last")
 CLEAR = 3.0  # times what an even head gives: from here on a place names a head
 COLUMNS = ("layer", "head", "favours", "bits", "distance", "shares")
+AHEAD = 1.5  # times the share of any other place
 FEW = 4  # heads that are drawn large
 LEAD = "A map for each head: rows look at columns, dark where they look most. Choose one to see it large."
 
@@ -113,8 +114,9 @@ class Head:
         if not self.shares:
             return ""
         even = float((1 / self.seen.sum(1)[self.choosing]).mean())
-        place, share = max(self.shares.items(), key=lambda item: item[1])
-        return place if share > min(0.5, CLEAR * even) else ""
+        (share, place), *others = sorted(((share, place) for place, share in self.shares.items()), reverse=True)
+        alone = all(share > AHEAD * other for other, _ in others)
+        return place if share > min(0.5, CLEAR * even) and alone else ""
 
 
 def heads(model: TextModel, text: str, target: str | None = None) -> list[Head]:

@@ -208,4 +208,4 @@ def _draw_gates(axis: Axes, flows: Sequence[Flow]) -> None:
     axis.barh(places, 1 - shut - opened, left=shut, color="0.88", label="between")
     axis.barh(places, opened, left=1 - opened, color="tab:orange", label=f"open (> {OPEN})")
     axis.set(yticks=places, yticklabels=[bar[0] for bar in bars], xlim=(0, 1), xlabel="share of the values")
-    axis.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, handlelength=1)
+    axis.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.4, -0.13), ncols=3, frameon=False, handlelength=1)

@@ -59,7 +59,7 @@ def picture(model: TextModel, taken: Mapping[int, float], known: Probed | None =
         ends = np.array([found["interval"] or [found["value"]] * 2 for found in known.layers.values()]).T
         axis.barh([f"layer {layer}" for layer in known.layers], values, xerr=np.abs(ends - values), color="tab:green")
         axis.axvline(known.most_frequent["value"], color="0.3", linestyle="--")
-        axis.set(xlim=(0, 1.02), xlabel="share of the tags that are right, and its 95 % interval")
+        axis.set(xlim=(0, 1.02), xlabel="share of right tags, 95 % interval\nline: each word's most frequent tag")
 
     names = [TAKEN] * bool(taken) + [KNOWN] * bool(known)
     high = 1.0 + 0.4 * max(len(taken), len(known.layers) if known else 0)

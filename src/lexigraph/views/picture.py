@@ -34,7 +34,7 @@ UNDER = 0.6  # the fullest colour under letters, which are to be read
 WIDE = '<div class="wide" tabindex="0">{}</div>'
 STYLE = """<style>
 .wide { overflow-x: auto; }
-.wide table:not(.heat) { width: auto; }
+.wide table:not(.heat) { width: auto; font-size: .85rem; }
 .wide td { white-space: nowrap; }
 .heat { width: auto; border-collapse: separate; border-spacing: 1px; font-size: .8rem; }
 .heat th { font-weight: 400; border: 0; padding: 0 .4rem 0 0; text-align: right; white-space: pre; }
@@ -184,7 +184,8 @@ def text_figure(texts: Mapping[str, tuple[Sequence[str], Sequence[float]]], most
     )
     for axis, (name, pieces), height in zip(axes[:, 0], laid.items(), heights, strict=True):
         axis.set(xlim=(0, ACROSS), ylim=(height, 0))
-        axis.set_title(name, loc="left", fontsize=10)
+        cut = sum(map(len, texts[name][0])) > most
+        axis.set_title(f"{name} (the first {most} characters)" if cut else name, loc="left", fontsize=10)
         axis.axis("off")
         for line, first, letters, value in pieces:
             axis.add_patch(Rectangle((first, line + 0.04), len(letters), 0.92, facecolor=shade(value, UNDER)))

@@ -19,7 +19,8 @@ p.lead {{ color: #52606d; margin-top: 0; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid {FAINT}; vertical-align: top; }}
 th {{ font-weight: 600; }} svg {{ width: 100%; max-width: 36rem; height: auto; }}
-blockquote {{ margin: .35rem 0; padding-left: .9rem; border-left: 3px solid {ACCENT}; white-space: pre-wrap; }}
+blockquote {{ margin: .35rem 0; padding-left: .9rem; border-left: 3px solid {ACCENT}; white-space: pre-wrap;
+             overflow-wrap: anywhere; }}
 .figures {{ display: grid; gap: .9rem; }} figure {{ margin: 0; min-width: 0; }}
 figure img {{ width: 100%; image-rendering: pixelated; border-radius: 3px; display: block; }}
 figcaption {{ font-size: .85rem; line-height: 1.35; margin-top: .35rem; overflow-wrap: anywhere; }}

@@ -53,7 +53,7 @@ def places(model: TextModel, texts: Sequence[str], layer: int = -1) -> StateMap:
     if not 2 <= count <= MOST:
         raise UsageError(f"The texts have {count} tokens together: a map holds 2 to {MOST}.")
     where, explained = _directions(np.concatenate([states for _, states in found]))
-    return StateMap([tokens for tokens, _ in found], where, explained, layer)
+    return StateMap([tokens for tokens, _ in found], where, explained, _number(model, layer))
 
 
 def senses(model: TextModel, word: str, texts: Sequence[str], layer: int = -1) -> StateMap:
@@ -68,7 +68,13 @@ def senses(model: TextModel, word: str, texts: Sequence[str], layer: int = -1) -
     if not 2 <= len(found) <= MOST:
         raise UsageError(f"{word!r} stands {len(found)} times in these texts: a map holds 2 to {MOST}.")
     where, explained = _directions(np.stack(found))
-    return StateMap([[label] for label in labels], where, explained, layer, word)
+    return StateMap([[label] for label in labels], where, explained, _number(model, layer), word)
+
+
+def _number(model: TextModel, layer: int) -> int:
+    """A layer counted from the lowest one up."""
+    assert isinstance(model.network, Reader)
+    return layer % model.network.depth
 
 
 Read = tuple[list[str], list[Float[np.ndarray, "T d"]], Int[np.ndarray, " T"]]
