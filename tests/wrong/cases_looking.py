@@ -32,6 +32,7 @@ CASES = {
     "a probe of too few words": usage(
         "look @bert --layers --file tags.conll", "1 times", "20", given={"tags.conll": "He A\n\nShe B\n\n"}
     ),
+    "a probe of standard input": usage("look @bert --layers --file -", "--layers", "--file tags.conll"),
     "a probe of a file that is not there": usage("look @bert --layers --file none.conll", "none.conll", code=1),
     "a picture of another kind": usage("look --cliff --out cliff.txt", "cliff.txt", ".png"),
     "a picture over a file": Case("look --cliff --out p.png", ("p.png", "--force"), given={"p.png": "mine"}),

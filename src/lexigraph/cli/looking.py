@@ -115,7 +115,7 @@ def look(
     for option, given in of_one_way.items():
         if given and way not in WAYS_OF[option]:
             raise UsageError(f"{option} is an option of {' and '.join(f'--{name}' for name in WAYS_OF[option])}.")
-    if layers and texts:
+    if layers and (texts or file == "-"):
         raise UsageError("--layers reads no texts but those of a file with tags: --file tags.conll.")
     if out is not None:
         free_file(out, "a picture", SUFFIXES, force)
