@@ -92,7 +92,7 @@ def _draw(name, out, tiny_runs, tags) -> str:
     if name == "report":
         parts = {
             "Loss": report.loss_curve(tiny_runs("gpt") / "log.jsonl"),
-            "Texts": report.quotes([LONG]) + report.table(["text", "score"], [[LONG, "0.5"]]),
+            "Texts": report.quotes([LONG, "KING" * 60]) + report.table(["text", "score"], [[LONG, "0.5"]]),
         }
         out.write_text(report.page("A report", LONG, parts, "run gpt"), "utf-8")
         return "run gpt"
