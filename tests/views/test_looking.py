@@ -83,6 +83,31 @@ def test_a_head_is_named_by_the_place_that_it_favours():
     assert head(np.eye(6)).distance == 0
 
 
+def test_places_that_most_rows_cannot_see_and_rows_without_a_choice_name_no_head():
+    """Read from left to right, the first token can look at itself alone, and only the last sees the last."""
+    T = 8
+    previous = np.eye(T, k=-1) * 0.9 + np.tril(np.full((T, T), 0.1))
+    previous[0] = np.eye(T)[0]
+    weights = previous / previous.sum(1, keepdims=True)
+    head = attention.Head("layer", 1, ["a"] * T, ["a"] * T, weights)
+    assert set(head.shares) == {"previous", "itself", "first"}
+    assert head.kind == "previous"
+    assert head.shares["itself"] == pytest.approx(np.diag(weights)[1:].mean())
+    even = np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
+    assert attention.Head("layer", 1, ["a"] * T, ["a"] * T, even).entropy == pytest.approx(
+        np.log2(np.arange(2, T + 1)).mean()
+    )
+    across = attention.Head("memory", 1, list("abcdefgh"), list("hgfedcba"), np.eye(T))
+    assert set(across.shares) <= {"first", "last"}  # place 3 of a source is not place 3 of its translation
+
+
+def test_one_head_or_one_layer_is_chosen_by_its_name(tiny_runs):
+    every = attention.heads(lexigraph.load(tiny_runs("gpt")), TEXT)
+    assert attention.chosen(every, []) == every
+    assert [(head.layer, head.number) for head in attention.chosen(every, ["blocks.1 2"])] == [("blocks.1", 2)]
+    assert attention.chosen(every, ["blocks.0", "blocks.0.attention 1"]) == every[:2]
+
+
 # ---- probabilities -------------------------------------------------------------------------------------------
 
 
@@ -148,6 +173,30 @@ def test_a_cell_with_a_job_is_found_and_chance_is_not():
     assert all(abs(found.held_out) < 0.15 for found in noise)
 
 
+def test_slow_cells_that_know_nothing_are_not_above_chance():
+    """Two slow walks go together by chance: characters in any order would call that a job, moves along the text do
+    not. A cell that follows the property stays above what moves give, though a short move changes little."""
+    random = np.random.default_rng(1)
+    text = "\n".join("x" * int(random.integers(20, 60)) + "\n" * int(random.random() < 0.1) for _ in range(200))
+    walks = np.cumsum(random.normal(size=(len(text), 10)), 0)
+    found = {
+        job.property: job for job in neurons.jobs(neurons.Along(list(text), [f"c {n}" for n in range(10)], walks))
+    }
+    slow = found["lines since a blank one"]
+    shuffled = max(
+        abs(
+            np.corrcoef(random.permutation(walks[:, 0]), properties.properties(text)["lines since a blank one"])[0, 1]
+        )
+        for _ in range(100)
+    )
+    assert slow.by_chance > 3 * shuffled
+    assert abs(slow.held_out) < slow.by_chance
+    job = properties.PROPERTIES["lines since a blank one"](text)
+    follows = 0.6 * job[:, None] + random.normal(size=(len(text), 1))
+    (real,) = [j for j in neurons.jobs(neurons.Along(list(text), ["c 1"], follows)) if j.property == slow.property]
+    assert real.held_out > 1.5 * real.by_chance
+
+
 def test_any_language_model_has_cells(tiny_runs):
     model = lexigraph.load(tiny_runs("gpt"))
     long = " ".join([TEXT] * 8)
@@ -177,7 +226,6 @@ def test_a_word_stands_where_its_sentences_put_it(tiny_runs, system):
     texts = ["He sings and she sings .", "The dog sings .", "The dog sings .", "He ran ."]
     found = states.senses(model, "sings", texts)
     first = ["He sings and she sings", "sings and she sings ."]
-    first = ["He sings and she sings", "sings and she sings ."]
     assert [label for (label,) in found.texts] == [*first, "The dog sings .", "The dog sings ."]
     assert np.allclose(found.places[2], found.places[3], atol=1e-4)
     assert not np.allclose(found.places[0], found.places[2], atol=1e-4)
@@ -190,8 +238,11 @@ def test_what_a_task_takes_of_each_layer_is_shown(tiny_runs, tmp_path):
     run = tmp_path / "tagger"
     lexigraph.train("tagger", "grammar", out=run, start=tiny_runs("elmo"), set=keys, tiny=True, quiet=True)
     found = json.loads(looked(run, "--layers", "--json", "--out", tmp_path / "layers.html"))
-    assert set(found) == {"0", "2"}
-    assert sum(found.values()) == pytest.approx(1.0, abs=0.05)
+    assert set(found["weights"]) == {"0", "2"}
+    assert sum(found["weights"].values()) == pytest.approx(1.0, abs=0.05)
+    both = json.loads(looked(run, "--layers", "--file", "grammar", "--json"))
+    assert both["weights"] == found["weights"]
+    assert set(both["accuracy"]) == {"0", "1", "2"}  # of all layers of its part
     with pytest.raises(UsageError, match="mixes no layers"):
         looked(tiny_runs("tagger"), "--layers")
 
@@ -257,8 +308,18 @@ def test_numbers_come_as_json(tiny_runs):
         (["gpt", " ".join([TEXT] * 20), "--attention"], "shows at most 60"),
         (["gpt", "She", "--samples"], "kept its best weights alone"),
         (["lstm-shakespeare", "short", "--neurons"], "shows no cell's job"),
-        (["gpt", TEXT, "--attention", "--cell", "c 1"], "--cell chooses one of --neurons"),
+        (["gpt", TEXT, "--attention", "--cell", "c 1"], "--cell is an option of --neurons"),
         (["bert", "word " * 500, "--states"], "map holds 2 to 400"),
+        (
+            ["gpt", TEXT, "--attention", "--head", "blocks.9 1"],
+            "no head 'blocks.9 1': they are named as 'blocks.0 1'",
+        ),
+        (["gpt", TEXT, "--gates", "--head", "blocks.0 1"], "--head is an option of --attention"),
+        (["gpt", TEXT, "--gates", "--layer", "1"], "--layer is an option of --states"),
+        (["bert", TEXT, "--layers"], "reads no texts but those of a file with tags"),
+        (["bert", "--layers", "--word", "she"], "--word needs texts with tags"),
+        (["bert", "--layers", "--file", "grammar", "--word", "zebra"], "has 'zebra' 0 times"),
+        (["bow", "--layers", "--file", "grammar"], "shows no layers to a probe"),
     ],
 )
 def test_what_cannot_be_seen_is_refused_with_a_sentence(tiny_runs, arguments, says):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.wrong.case import WRONG_USAGE, Case
 
 
-def usage(command: str, *names: str, **more) -> Case:
-    return Case(command, names, code=WRONG_USAGE, **more)
+def usage(command: str, *names: str, code: int = WRONG_USAGE, **more) -> Case:
+    return Case(command, names, code=code, **more)
 
 
 CASES = {
@@ -22,6 +22,18 @@ CASES = {
     "gates of a transformer": usage("look @gpt 'the dog' --gates", "gpt", "no gates"),
     "gates of a cell without": usage("look @rnn-lm 'the dog' --gates", "rnn", "no gates"),
     "gates along two texts": usage("look @lstm-lm a b --gates", "one text", "2"),
+    "attention of a recurrent translator": usage("look @seq2seq 'a dog\tdog' --attention", "seq2seq", "--alignment"),
+    "a head that is not there": usage("look @gpt 'the dog' --attention --head 'blocks.7 1'", "blocks.7 1"),
+    "a head of gates": usage("look @lstm-lm 'the dog' --gates --head 'blocks.0 1'", "--head", "--attention"),
+    "layers of a model that mixes none": usage("look @bert --layers", "mixes no layers", "--file tags.conll"),
+    "a probe without tags": usage(
+        "look @bert --layers --file tags.conll", "tags.conll", "tags", given={"tags.conll": "She\nsings\n\n"}, code=1
+    ),
+    "a probe of too few words": usage(
+        "look @bert --layers --file tags.conll", "1 times", "20", given={"tags.conll": "He A\n\nShe B\n\n"}
+    ),
+    "a probe of standard input": usage("look @bert --layers --file -", "--layers", "--file tags.conll"),
+    "a probe of a file that is not there": usage("look @bert --layers --file none.conll", "none.conll", code=1),
     "a picture of another kind": usage("look --cliff --out cliff.txt", "cliff.txt", ".png"),
     "a picture over a file": Case("look --cliff --out p.png", ("p.png", "--force"), given={"p.png": "mine"}),
     "steps back 1": usage("look @lstm-lm a --gradients --steps 1", "--steps"),

@@ -5,7 +5,7 @@ Each way of looking is an option and a function below; exactly one is asked for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -48,7 +48,12 @@ def look(
     ] = False,
     states: Annotated[bool, typer.Option("--states", help="The states of all tokens as a map.")] = False,
     layers: Annotated[
-        bool, typer.Option("--layers", help="A tagger or classifier: what it takes of each layer of its part.")
+        bool,
+        typer.Option(
+            "--layers",
+            help="What a tagger or classifier takes of each layer of its part; with --file tags.conll, what each "
+            "layer knows.",
+        ),
     ] = False,
     samples: Annotated[
         bool, typer.Option("--samples", help="What a run wrote at several times of its training (train.snapshots).")
@@ -68,8 +73,16 @@ def look(
     cell: Annotated[
         list[str] | None, typer.Option(help="--neurons: show this one, as 'c 17'; may be given again.")
     ] = None,
-    word: Annotated[str, typer.Option(help="--states: this word alone, in all the texts: its senses.")] = "",
-    layer: Annotated[int, typer.Option(help="--states: which layer; 0: what goes in, -1: the last.")] = -1,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(help="--attention: this head alone, as 'encoder.0 2', or a layer; may be given again."),
+    ] = None,
+    word: Annotated[
+        str, typer.Option(help="--states, --layers: this word alone, in all the texts: its senses, its tags.")
+    ] = "",
+    layer: Annotated[
+        int | None, typer.Option(help="--states: which layer; 0: what goes in, -1: the last, as without.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it there: .html, a page; .png, .svg, .pdf.")
     ] = None,
@@ -95,44 +108,54 @@ def look(
     }
     if sum(flags.values()) != 1:
         raise UsageError(f"Say what to look at, one thing at a time: {', '.join(f'--{name}' for name in flags)}.")
+    (way,) = (name for name, wanted in flags.items() if wanted)
     if (run is None) != cliff:
         raise UsageError("--cliff is of no run: leave the run out." if cliff else "Name the run to look into.")
-    if beside and not gradients:
-        raise UsageError("--beside compares gradients: add --gradients.")
-    if word and not states:
-        raise UsageError("--word chooses the word of --states: add it.")
-    if cell and not neurons:
-        raise UsageError("--cell chooses one of --neurons: add it.")
+    of_one_way = {"--beside": beside, "--cell": cell, "--head": head, "--word": word, "--layer": layer}
+    for option, given in of_one_way.items():
+        if given and way not in WAYS_OF[option]:
+            raise UsageError(f"{option} is an option of {' and '.join(f'--{name}' for name in WAYS_OF[option])}.")
+    if layers and (texts or file == "-"):
+        raise UsageError("--layers reads no texts but those of a file with tags: --file tags.conll.")
     if out is not None:
         free_file(out, "a picture", SUFFIXES, force)
     if run is None:
         seen = _cliff()
-    elif gradients:
-        seen = _gradients([run, *(beside or [])], list(read_texts(texts, file)), steps, device)
+    elif layers:
+        seen = _layers(run, file, word, device)
     elif neurons:
         seen = _neurons(run, _whole(texts, file), cell or [], device)
-    elif states:
-        seen = _states(run, list(read_texts(texts, file)), word, layer, device)
-    elif layers:
-        seen = _layers(run, device)
-    elif samples:
-        seen = _samples(
-            run, list(read_texts(texts or [""], file) if file is None else read_texts(texts, file)), device
-        )
     else:
-        ways = {"alignment": _alignment, "attention": _attention, "probabilities": _probabilities, "gates": _gates}
-        (name,) = (name for name in ways if flags[name])
-        given = list(read_texts(texts, file))
-        if len(given) != 1:
-            raise UsageError(f"--{name} follows one text, and there are {len(given)}.")
-        seen = ways[name](run, given[0], device)
+        given = list(read_texts(texts or ([""] if samples and file is None else None), file))
+        if way in ("alignment", "attention", "probabilities", "gates") and len(given) != 1:
+            raise UsageError(f"--{way} follows one text, and there are {len(given)}.")
+        ways: dict[str, Callable[[], Seen]] = {
+            "alignment": lambda: _alignment(run, given[0], device),
+            "attention": lambda: _attention(run, given[0], head or [], device),
+            "probabilities": lambda: _probabilities(run, given[0], device),
+            "gates": lambda: _gates(run, given[0], device),
+            "gradients": lambda: _gradients([run, *(beside or [])], given, steps, device),
+            "states": lambda: _states(run, given, word, -1 if layer is None else layer, device),
+            "samples": lambda: _samples(run, given, device),
+        }
+        seen = ways[way]()
+    if out is not None:
+        save(seen.picture, out)
     if as_json:
         print_json(seen.facts)
     else:
         print_table(seen.columns, seen.rows)
     if out is not None:
-        save(seen.picture, out)
         notify(f"The picture: {out}")
+
+
+WAYS_OF = {  # which ways of looking an option is of
+    "--beside": ("gradients",),
+    "--cell": ("neurons",),
+    "--head": ("attention",),
+    "--word": ("states", "layers"),
+    "--layer": ("states",),
+}
 
 
 def _whole(texts: list[str] | None, file: str | None) -> str:
@@ -170,25 +193,19 @@ def _alignment(run: Path, text: str, device: str) -> Seen:
     return Seen(facts, ("written", "looked at", "share"), rows, alignment.picture(model, found))
 
 
-def _attention(run: Path, text: str, device: str) -> Seen:
+def _attention(run: Path, text: str, heads: Sequence[str], device: str) -> Seen:
     """What each head of a transformer looks at; of a pair (source, tab, target), while the target is written."""
     from lexigraph.views import attention
 
     model, (source, _, target) = load_model(run, device), text.partition("\t")
-    found = attention.heads(model, source, target or None)
-    rows = [
-        (head.name, str(head.number), head.kind, f"{head.entropy:.2f}", f"{head.distance:.1f}",
-         ", ".join(f"{place} {share:.0%}" for place, share in head.shares.items()))
-        for head in found
-    ]  # fmt: skip
+    found = attention.chosen(attention.heads(model, source, target or None), heads)
     facts = [
         {"layer": head.name, "head": head.number, "favours": head.kind, "bits": head.entropy,
          "distance": head.distance, "shares": head.shares, "rows": head.rows, "columns": head.columns,
          "weights": head.weights.tolist()}
         for head in found
     ]  # fmt: skip
-    columns = ("layer", "head", "favours", "bits", "distance", "shares")
-    return Seen(facts, columns, rows, attention.picture(model, found))
+    return Seen(facts, attention.COLUMNS, attention.rows(found), attention.picture(model, found))
 
 
 def _probabilities(run: Path, text: str, device: str) -> Seen:
@@ -239,15 +256,32 @@ def _states(run: Path, texts: list[str], word: str, layer: int, device: str) -> 
     return Seen(facts, ("token", "x", "y"), rows, states.picture(model, found))
 
 
-def _layers(run: Path, device: str) -> Seen:
-    """What a task takes of each layer of its part."""
-    from lexigraph.views import layers
+def _layers(run: Path, file: str | None, word: str, device: str) -> Seen:
+    """What a task takes of each layer of its part, and what each layer knows of the tags in a file."""
+    from lexigraph.views import layers, probing
 
+    if word and not file:
+        raise UsageError("--word needs texts with tags: --file tags.conll.")
     model = load_model(run, device)
-    found = layers.weights(model)
-    rows = [(str(layer), f"{weight:.3f}") for layer, weight in found.items()]
-    facts = {str(layer): weight for layer, weight in found.items()}
-    return Seen(facts, ("layer", "weight"), rows, layers.picture(model, found))
+    taken = layers.weights(model) if file else layers.mixed(model)
+    known = probing.probed(model, probing.tagged(file), word) if file else None
+    facts: dict[str, object] = {"weights": {str(layer): weight for layer, weight in taken.items()}}
+    columns: tuple[str, ...] = ("layer", "weight") if taken else ("layer",)
+    rows = {str(layer): [f"{weight:.3f}"] for layer, weight in taken.items()}
+    if known:
+        facts |= {"accuracy": {str(layer): each for layer, each in known.layers.items()},
+                  "most_frequent_tag": known.most_frequent, "fitted": known.fitted, "judged": known.judged,
+                  "tags": known.tags}  # fmt: skip
+        columns = (*columns, "accuracy of a probe", "95 %")
+        named = {str(layer): each for layer, each in known.layers.items()} | {"each word's tag": known.most_frequent}
+        empty = [""] * bool(taken)
+        rows = {
+            name: [*rows.get(name, empty), f"{each['value']:.3f}", " to ".join(f"{x:.3f}" for x in each["interval"])]
+            for name, each in named.items()
+        }
+    title = f"What the layers know of {word or 'tags'}" if known else "What is taken of each layer"
+    table = [(name, *cells) for name, cells in rows.items()]
+    return Seen(facts, columns, table, layers.picture(model, taken, known, title))
 
 
 def _samples(run: Path, prompts: list[str], device: str) -> Seen:

@@ -36,7 +36,7 @@ def picture(model: TextModel, found: Translation) -> Picture:
     values = np.asarray(found.alignment, np.float64)
 
     def figure() -> Figure:
-        return heat_figure(values, found.target, found.source, "share of the attention")
+        return heat_figure(values, found.target, found.source, "share of the attention", ("source", "written"))
 
     def sections() -> Mapping[str, str]:
         return {"": heat_table(values, found.target, found.source)}

@@ -17,14 +17,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lexigraph.views.picture import Picture, subplots
+from lexigraph.views.picture import Picture, as_svg, subplots
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 STEPS, TARGET, START = 50, 0.7, (6.0, -2.75)
 WEIGHTS, BIASES = (3.0, 8.0), (-4.5, -1.5)  # what the picture shows
 MOVES = 300
+LABEL = "loss (σ(x₅₀) − 0.7)²"
 
 Path2 = Float[np.ndarray, "moves 2"]
 Optimizer = Callable[[list[Tensor]], torch.optim.Optimizer]
@@ -65,27 +68,39 @@ def paths() -> dict[str, Path2]:
 def picture(found: Mapping[str, Path2]) -> Picture:
     """The surface and the paths."""
     lead = "The loss of a recurrent unit over its two weights, dark where it is large, and where optimizers go on it."
-    return Picture("A cliff in the loss", lead, "made by no run", lambda: _figure(found))
+
+    def figure() -> Figure:
+        drawn, axes = subplots(2, 2, figsize=(9, 7), sharex=True, sharey=True)
+        filled = [_draw(axis, *way) for axis, way in zip(axes.flat, found.items(), strict=True)]
+        drawn.colorbar(filled[0], ax=axes, label=LABEL, shrink=0.7)
+        return drawn
+
+    def sections() -> Mapping[str, str]:
+        made = {}
+        for name, points in found.items():
+            drawn, axes = subplots(figsize=(4.2, 3.4))
+            drawn.colorbar(_draw(axes[0, 0], "", points), ax=axes, label=LABEL)
+            made[name] = as_svg(drawn)
+        return made
+
+    return Picture("A cliff in the loss", lead, "made by no run", figure, sections)
 
 
-def _figure(found: Mapping[str, Path2]) -> Figure:
+def _draw(axis: Axes, name: str, points: Path2) -> AxesImage:
+    """One path on the surface."""
     from matplotlib.colors import PowerNorm
 
-    weights, biases = np.meshgrid(np.linspace(*WEIGHTS, 400), np.linspace(*BIASES, 400))
+    weights, biases = np.meshgrid(np.linspace(*WEIGHTS, 300), np.linspace(*BIASES, 300))
     surface = loss(torch.from_numpy(weights), torch.from_numpy(biases)).numpy()
-    figure, axes = subplots(2, 2, figsize=(9, 7), sharex=True, sharey=True)
-    for axis, (name, points) in zip(axes.flat, found.items(), strict=True):
-        filled = axis.contourf(weights, biases, surface, 30, cmap="Greys", norm=PowerNorm(0.5))
-        axis.plot(*points.T, "o-", color="tab:orange", markersize=3, linewidth=1)
-        axis.plot(*points[0], "s", color="tab:blue", markersize=7)
-        axis.set(xlim=WEIGHTS, ylim=BIASES)
-        axis.set_title(f"{name}\nlongest step {longest(points):.2g}, last loss {losses(points)[-1]:.2g}", fontsize=11)
-    for axis in axes[-1]:
-        axis.set_xlabel("weight w")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("bias b")
-    figure.colorbar(filled, ax=axes, label="loss (σ(x₅₀) − 0.7)²", shrink=0.7)
-    return figure
+    window = (*WEIGHTS, *BIASES)
+    filled = axis.imshow(surface, cmap="Greys", norm=PowerNorm(0.5), extent=window, origin="lower", aspect="auto")
+    axis.plot(*points.T, "o-", color="tab:orange", markersize=3, linewidth=1)
+    axis.plot(*points[0], "s", color="tab:blue", markersize=7)
+    axis.set(xlim=WEIGHTS, ylim=BIASES, xlabel="weight w", ylabel="bias b")
+    axis.set_title(
+        f"{name}\nlongest step {longest(points):.2g}, last loss {losses(points)[-1]:.2g}".strip(), fontsize=10
+    )
+    return filled
 
 
 def losses(points: Path2) -> Float[np.ndarray, " moves"]:

@@ -11,7 +11,7 @@ Shapes: R windows, T steps, L layers, d width.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,10 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.network import Decoder
 from lexigraph.nn.stepper import State
 from lexigraph.views.gates import gates_along
-from lexigraph.views.picture import Picture, made_by, subplots
+from lexigraph.views.picture import Picture, as_svg, made_by, subplots
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SHUT, OPEN = 0.1, 0.9
@@ -138,48 +139,73 @@ def saturation(values: Tensor) -> tuple[float, float]:
 def picture(models: Sequence[TextModel], flows: Sequence[Flow]) -> Picture:
     """Norms against steps back, singular values, and saturated gates."""
     lead = "How the gradient of one token's loss shrinks or grows on its way back, and what the weights say about it."
-    return Picture("How the gradient flows back", lead, made_by(*models), lambda: _figure(flows))
+    parts: dict[str, Callable[[Axes, Sequence[Flow]], None]] = {
+        "The gradient on its way back": _draw_norms,
+        "Singular values of recurrent matrices": _draw_singular,
+    }
+    if any(each.saturated for each in flows):
+        parts["Saturation of the gates"] = _draw_gates
+    bars = sum(len(each.saturated) for each in flows)
+    high = max(4.0, 1.6 + 0.25 * bars)
+
+    def figure() -> Figure:
+        drawn, axes = subplots(1, len(parts), figsize=(5 * len(parts), high))
+        for axis, (name, draw) in zip(axes[0], parts.items(), strict=True):
+            draw(axis, flows)
+            axis.set_title(name)
+        return drawn
+
+    def sections() -> Mapping[str, str]:
+        made = {}
+        for name, draw in parts.items():
+            drawn, axes = subplots(figsize=(4.2, high if draw is _draw_gates else 3.6))
+            draw(axes[0, 0], flows)
+            made[name] = as_svg(drawn)
+        return made
+
+    return Picture("How the gradient flows back", lead, made_by(*models), figure, sections)
 
 
-def _figure(flows: Sequence[Flow]) -> Figure:
-    gated = any(each.saturated for each in flows)
-    figure, table = subplots(1, 2 + gated, figsize=(5 * (2 + gated), 4))
-    axes = table[0]
+def _draw_norms(axis: Axes, flows: Sequence[Flow]) -> None:
+    """Norms against steps back, each over that of one step."""
     longest = max(len(each.norms["h"]) for each in flows)
     back = np.arange(1, longest + 1)
     for factor in (1.01, 0.99):
-        axes[0].plot(back, factor**back, color="0.7", linestyle="--", linewidth=1)
+        axis.plot(back, factor**back, color="0.7", linestyle="--", linewidth=1)
         upright = "bottom" if factor > 1 else "top"
-        axes[0].annotate(
-            f"{factor}ᵏ", (back[-1], factor ** back[-1]), color="0.5", fontsize=8, ha="right", va=upright
-        )
+        end = (back[-1], factor ** back[-1])
+        axis.annotate(f"{factor}ᵏ", end, color="0.4", fontsize=9, ha="right", va=upright)
     for number, each in enumerate(flows):
         for key, norms in each.norms.items():
             shown, colour = norms / max(norms[0], 1e-38), f"C{number}"
             label = f"{each.name}, {key}" if len(each.norms) > 1 else each.name
             style = "-" if key == "h" else ":"
             seen = np.where(shown > LEAST, shown, np.nan)
-            axes[0].plot(back[: len(shown)], seen, style, color=colour, label=label)
+            axis.plot(back[: len(shown)], seen, style, color=colour, label=label)
+    axis.set(xlabel="steps back k", ylabel="‖∂L/∂h‖ k steps back over 1 step back", yscale="log")
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.yaxis.set_minor_formatter("")
+    axis.legend(fontsize=9)
+
+
+def _draw_singular(axis: Axes, flows: Sequence[Flow]) -> None:
+    """All singular values of each model, the largest first."""
+    for number, each in enumerate(flows):
         values = np.sort(np.concatenate(list(each.singular.values())))[::-1]
-        axes[1].plot(np.linspace(0, 1, len(values)), values, color=f"C{number}", label=each.name)
-    axes[0].set(xlabel="steps back k", ylabel="‖∂L/∂h‖ k steps before, over 1 step before", yscale="log")
-    axes[0].set_title("the gradient on its way back")
-    axes[1].axhline(1, color="0.7", linestyle="--", linewidth=1)
-    axes[1].set(xlabel="share of the values, the largest first", title="singular values of recurrent matrices")
-    axes[0].legend(fontsize=8)
-    axes[1].legend(fontsize=8)
-    if gated:
-        _draw_gates(axes[2], flows)
-    return figure
+        axis.plot(np.linspace(0, 1, len(values)), values, color=f"C{number}", label=each.name)
+    axis.axhline(1, color="0.7", linestyle="--", linewidth=1)
+    axis.set(xlabel="share of the values, the largest first", ylabel="singular value")
+    axis.legend(fontsize=9)
 
 
-def _draw_gates(axis, flows: Sequence[Flow]) -> None:  # type: ignore[no-untyped-def]
+def _draw_gates(axis: Axes, flows: Sequence[Flow]) -> None:
     """A bar for each gate of each model: how often it is shut, and how often it is open."""
-    bars = [(f"{each.name}: {gate}", *shares) for each in flows for gate, shares in each.saturated.items()]
+    named = "{}: {}" if len(flows) > 1 else "{1}"
+    bars = [(named.format(each.name, gate), *shares) for each in flows for gate, shares in each.saturated.items()]
     places = np.arange(len(bars))[::-1]
     shut, opened = (np.array([bar[n] for bar in bars]) for n in (1, 2))
     axis.barh(places, shut, color="0.35", label=f"shut (< {SHUT})")
     axis.barh(places, 1 - shut - opened, left=shut, color="0.88", label="between")
     axis.barh(places, opened, left=1 - opened, color="tab:orange", label=f"open (> {OPEN})")
-    axis.set(yticks=places, yticklabels=[bar[0] for bar in bars], xlim=(0, 1), title="saturation of the gates")
-    axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=3)
+    axis.set(yticks=places, yticklabels=[bar[0] for bar in bars], xlim=(0, 1), xlabel="share of the values")
+    axis.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.4, -0.13), ncols=3, frameon=False, handlelength=1)

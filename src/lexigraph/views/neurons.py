@@ -4,14 +4,15 @@
 
 The cell is chosen on the first half of the text, by |r|; what counts is its |r| on the second half, which had no part
 in the choice. Beside it stands the largest |r| of 1,000 shuffles: the property is moved along the text by a random
-distance, around its end, so that it stays as smooth as it was and only loses its place.
+distance, around its end, so that it stays as smooth as it was and only loses its place. (Slow values go together by
+chance far more often than those of single characters put in any order would say.) A move of a few characters leaves a
+slow property nearly where it was: all distances are beyond the first at which it no longer goes with itself.
 
 Shapes: T characters, U cells.
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
 from lexigraph.models.rnn_lm import RecurrentLanguageModel
-from lexigraph.views.picture import Picture, coloured, made_by, shown, signed, subplots
+from lexigraph.views.picture import WIDE, Picture, coloured, made_by, text_figure
 from lexigraph.views.properties import properties
 from lexigraph.views.report import table
 
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
 
 SHUFFLES = 1000
 MOST_TOKENS = 20_000
-SHOWN = 1500  # tokens of a text in colours
+SHOWN = 1500  # tokens of a text in colours on a page
+DRAWN = 240  # characters of it in a picture
+FULL = 2.5  # deviations from the mean that have the full colour
 LEAD = (
     "A text in the colours of one cell: blue where its value is above its mean, red below. The cells are those that "
-    "go best with a property of the text; r is measured where they were not chosen."
+    "go best with a property of the text; r is measured where they were not chosen. Touch a letter to see its value."
 )
 
 
@@ -131,10 +134,18 @@ def jobs(found: Along, seed: int = 0) -> list[Job]:
         r = first.T @ choosing / half
         best = int(np.abs(r).argmax())
         cell = second[:, best]
-        places = random.integers(1, len(judging), SHUFFLES)
-        chance = max(abs(float(np.roll(judging, place) @ cell)) for place in places) / len(judging)
+        chance = _by_chance(judging, cell, random)
         made.append(Job(name, found.names[best], float(r[best]), float(judging @ cell / len(judging)), chance))
     return sorted(made, key=lambda job: -abs(job.held_out))
+
+
+def _by_chance(judging: Float[np.ndarray, " T"], cell: Float[np.ndarray, " T"], random: np.random.Generator) -> float:
+    """The largest |r| of a property and a cell when the property is moved along, both of deviation 1."""
+    spectrum = np.fft.rfft(judging)
+    itself = np.fft.irfft(np.abs(spectrum) ** 2, len(judging))
+    near = int((itself[: len(judging) // 2] > 0).argmin()) or len(judging) // 4  # 0: it never loses itself
+    moved = np.fft.irfft(spectrum.conj() * np.fft.rfft(cell), len(judging)) / len(judging)
+    return float(np.abs(moved[random.integers(near, len(judging) - near + 1, SHUFFLES)]).max())
 
 
 def _standard(x: Float[np.ndarray, "T U"]) -> Float[np.ndarray, "T U"]:
@@ -147,33 +158,34 @@ def picture(model: TextModel, found: Along, wanted: Sequence[str], made: Sequenc
     """The text in the colours of each of some cells."""
     tokens = found.tokens[:SHOWN]
     scaled = {name: _standard(found.cell(name)[:, None])[: len(tokens), 0] for name in wanted}
+    known = {job.cell: job for job in reversed(made)}
+    headings = {name: _heading(name, known.get(name)) for name in wanted}
 
     def figure() -> Figure:
-        drawn, axes = subplots(len(scaled), figsize=(12, 0.9 * len(scaled) + 0.6))
-        few = tokens[:120]
-        for axis, (name, values) in zip(axes[:, 0], scaled.items(), strict=True):
-            axis.imshow(values[None, : len(few)], cmap="RdBu", vmin=-2.5, vmax=2.5, aspect="auto")
-            axis.set_yticks([0], [name])
-            axis.set_xticks(range(len(few)), [shown(each) for each in few], fontsize=6, family="monospace")
-        return drawn
+        return text_figure({headings[name]: (tokens, (v / FULL).tolist()) for name, v in scaled.items()}, DRAWN)
 
     def sections() -> Mapping[str, str]:
-        known = {job.cell: job for job in reversed(made)}
-        parts = {}
-        for name, values in scaled.items():
-            job = known.get(name)
-            heading = (
-                f"{name}: {job.property} (r {job.held_out:+.2f} on text that did not choose it)" if job else name
-            )
-            titles = [f"{value:+.2f}" for value in values.tolist()]
-            parts[heading] = coloured(tokens, [signed(v / 2) for v in values.tolist()], titles)
+        parts = {
+            headings[name]: coloured(tokens, (v / FULL).tolist(), [f"{value:+.2f}" for value in v.tolist()])
+            for name, v in scaled.items()
+        }
+        if len(tokens) < len(found.tokens):
+            parts[headings[wanted[0]]] += f"<p>The first {len(tokens):,} of {len(found.tokens):,} tokens.</p>"
         if made:
             rows = [
                 (job.property, job.cell, f"{job.r:+.2f}", f"{job.held_out:+.2f}", f"{job.by_chance:.2f}")
                 for job in made
             ]
             header = ("property", "cell", "r where chosen", "r held out", f"largest of {SHUFFLES:,} shuffles")
-            parts["What goes with what"] = table(header, rows)
-        return {html.escape(heading, quote=False): part for heading, part in parts.items()}
+            parts["What goes with what"] = WIDE.format(table(header, rows))
+        return parts
 
     return Picture("What single cells keep track of", LEAD, made_by(model), figure, sections)
+
+
+def _heading(name: str, job: Job | None) -> str:
+    """A cell, what it goes with, and how well."""
+    if job is None:
+        return name
+    clear = abs(job.held_out) > job.by_chance
+    return f"{name}: {job.property}, r {job.held_out:+.2f} held out" + ("" if clear else ", no more than chance")

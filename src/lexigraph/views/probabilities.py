@@ -12,17 +12,19 @@ import torch
 from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
-from lexigraph.views.picture import Picture, coloured, heat_figure, made_by, readable, shown, signed
+from lexigraph.views.picture import WIDE, Picture, coloured, made_by, shown, text_figure
 from lexigraph.views.report import table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAD = (
-    "The redder a token, the less probable it was after those before it. Point at one to see its probability and "
-    "what the model held for more probable."
+    "The redder a token, the less probable it was after those before it. Point at one or touch it to see its "
+    "probability and what the model held for more probable."
 )
 END = "<eos>"
+REDDEST = 12.0  # bits: one in 4,096
+MOST_CHARS = 2000  # of a text in a picture; a page shows all of it
 
 
 @dataclass(frozen=True)
@@ -54,23 +56,29 @@ def along(model: TextModel, text: str, count: int = 5) -> list[Surprise]:
 
 
 def picture(model: TextModel, found: Sequence[Surprise]) -> Picture:
-    """The text in colours; as a figure, bits of surprise as one line."""
+    """The text in colours; on a page, each token in full."""
+    bits = [-np.log2(max(each.probability, 1e-12)) for each in found]
+    tokens, values = [each.token for each in found], [-b / REDDEST for b in bits]
+    mean = f"{np.mean(bits):.2f} bits a token, {len(found):,} tokens"
 
     def figure() -> Figure:
-        readable(len(found), "tokens")
-        bits = np.array([[-np.log2(max(each.probability, 1e-12)) for each in found]])
-        return heat_figure(bits, ["bits"], [each.token for each in found], "surprise in bits")
+        if (count := sum(map(len, tokens))) > MOST_CHARS:
+            raise UsageError(
+                f"The text has {count:,} letters, and a picture holds {MOST_CHARS:,}: make a page, .html."
+            )
+        return text_figure({f"{mean}; redder: less probable": (tokens, values)}, MOST_CHARS)
 
     def sections() -> Mapping[str, str]:
-        bits = [-np.log2(max(each.probability, 1e-12)) for each in found]
         others = [", ".join(f"{shown(token)} {share:.1%}" for token, share in each.alternatives) for each in found]
-        titles = [f"{each.probability:.1%}; {other}" for each, other in zip(found, others, strict=True)]
-        text = coloured([each.token for each in found], [signed(-b / 12) for b in bits], titles)
+        titles = [
+            f"{each.probability:.1%}, {b:.2f} bits; most probable: {other}"
+            for each, b, other in zip(found, bits, others, strict=True)
+        ]
         rows = [
             (shown(each.token), f"{each.probability:.2%}", f"{b:.2f}", other)
             for each, b, other in zip(found, bits, others, strict=True)
         ]
-        mean = f"<p>{np.mean(bits):.2f} bits a token, {len(found)} tokens.</p>"
-        return {"": text + mean, "Token by token": table(("token", "probability", "bits", "most probable"), rows)}
+        listed = table(("token", "probability", "bits", "most probable"), rows)
+        return {"": coloured(tokens, values, titles) + f"<p>{mean}.</p>", "Token by token": WIDE.format(listed)}
 
     return Picture("How probable each token was", LEAD, made_by(model), figure, sections)

@@ -18,8 +18,9 @@ h1 {{ font-size: 1.9rem; margin-bottom: .2rem; }} h2 {{ font-size: 1.25rem; marg
 p.lead {{ color: #52606d; margin-top: 0; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid {FAINT}; vertical-align: top; }}
-th {{ font-weight: 600; }} svg {{ width: 100%; height: auto; }}
-blockquote {{ margin: .35rem 0; padding-left: .9rem; border-left: 3px solid {ACCENT}; white-space: pre-wrap; }}
+th {{ font-weight: 600; }} svg {{ width: 100%; max-width: 36rem; height: auto; }}
+blockquote {{ margin: .35rem 0; padding-left: .9rem; border-left: 3px solid {ACCENT}; white-space: pre-wrap;
+             overflow-wrap: anywhere; }}
 .figures {{ display: grid; gap: .9rem; }} figure {{ margin: 0; min-width: 0; }}
 figure img {{ width: 100%; image-rendering: pixelated; border-radius: 3px; display: block; }}
 figcaption {{ font-size: .85rem; line-height: 1.35; margin-top: .35rem; overflow-wrap: anywhere; }}
@@ -80,9 +81,9 @@ def curve(curves: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str) -
     from matplotlib import pyplot
 
     with pyplot.rc_context(
-        {"svg.fonttype": "none", "font.family": "serif", "font.size": 10, "svg.hashsalt": "lexigraph"}
+        {"svg.fonttype": "none", "font.family": "serif", "font.size": 11, "svg.hashsalt": "lexigraph"}
     ):
-        figure, axes = pyplot.subplots(figsize=(7.2, 3.2))
+        figure, axes = pyplot.subplots(figsize=(5.2, 2.9))
         for (name, points), colour in zip(curves.items(), ("#9aa5b1", ACCENT, INK), strict=False):
             if points:
                 xs, ys = zip(*points, strict=True)

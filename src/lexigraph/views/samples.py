@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.abilities.translating import Translator
 from lexigraph.errors import UsageError
-from lexigraph.views.picture import Picture, made_by, subplots
+from lexigraph.views.picture import ACROSS, Picture, made_by, subplots
 from lexigraph.weights import load_weights, snapshots
 
 if TYPE_CHECKING:
@@ -53,21 +56,32 @@ def _written(model: TextModel, prompts: Sequence[str], max_new: int) -> list[tup
     raise UsageError(f"A {model.recipe.system} model writes no texts of its own.")
 
 
+def _told(each: Sample) -> str:
+    """What was written; a translation under its source."""
+    return each.text if each.text.startswith(each.prompt) else f"{each.prompt} →\n{each.text}"
+
+
 def picture(model: TextModel, found: Sequence[Sample]) -> Picture:
     """The texts, one time after the other."""
 
     def figure() -> Figure:
-        lines = [f"{each.epoch}\n{each.text}" for each in found]
-        height = 0.22 * sum(line.count("\n") + 2 + len(line) // 100 for line in lines)
-        drawn, axes = subplots(figsize=(9, height))
+        lines = list[tuple[str, str]]()  # a line, and its weight
+        for epoch, those in groupby(found, key=attrgetter("epoch")):
+            lines.append((epoch, "bold"))
+            for each in those:
+                parts = (part for line in _told(each).split("\n") for part in wrap(line, ACROSS) or [""])
+                lines += [(part, "normal") for part in (*parts, "")]
+        drawn, axes = subplots(figsize=(0.083 * ACROSS, 0.19 * len(lines)))
         axes[0, 0].axis("off")
-        axes[0, 0].text(0, 1, "\n\n".join(lines), va="top", family="monospace", fontsize=8, wrap=True)
+        for number, (line, weight) in enumerate(lines):
+            place = (0, 1 - number / len(lines))
+            axes[0, 0].text(*place, line, va="top", family="monospace", fontsize=9, weight=weight)
         return drawn
 
     def sections() -> Mapping[str, str]:
         parts: dict[str, str] = {}
         for each in found:
-            parts[each.epoch] = parts.get(each.epoch, "") + f"<blockquote>{html.escape(each.text)}</blockquote>"
+            parts[each.epoch] = parts.get(each.epoch, "") + f"<blockquote>{html.escape(_told(each))}</blockquote>"
         return parts
 
     return Picture("Samples over training time", LEAD, made_by(model), figure, sections)

@@ -22,13 +22,16 @@ from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.network import Reader
 from lexigraph.views.picture import Picture, made_by, shown, subplots
+from lexigraph.words.maps import label_positions
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST = 400  # tokens that a map can hold
 LEAD = "A point for every token, a line for every text: the two directions in which the states differ most."
 WORD_LEAD = "A point for every text: the state of one word in it, in the two directions in which these differ most."
+SIZE = 9.0  # points of a label's letters
 BESIDE = 3  # words on each side that stand beside a point
 
 
@@ -50,7 +53,7 @@ def places(model: TextModel, texts: Sequence[str], layer: int = -1) -> StateMap:
     if not 2 <= count <= MOST:
         raise UsageError(f"The texts have {count} tokens together: a map holds 2 to {MOST}.")
     where, explained = _directions(np.concatenate([states for _, states in found]))
-    return StateMap([tokens for tokens, _ in found], where, explained, layer)
+    return StateMap([tokens for tokens, _ in found], where, explained, _number(model, layer))
 
 
 def senses(model: TextModel, word: str, texts: Sequence[str], layer: int = -1) -> StateMap:
@@ -65,7 +68,13 @@ def senses(model: TextModel, word: str, texts: Sequence[str], layer: int = -1) -
     if not 2 <= len(found) <= MOST:
         raise UsageError(f"{word!r} stands {len(found)} times in these texts: a map holds 2 to {MOST}.")
     where, explained = _directions(np.stack(found))
-    return StateMap([[label] for label in labels], where, explained, layer, word)
+    return StateMap([[label] for label in labels], where, explained, _number(model, layer), word)
+
+
+def _number(model: TextModel, layer: int) -> int:
+    """A layer counted from the lowest one up."""
+    assert isinstance(model.network, Reader)
+    return layer % model.network.depth
 
 
 Read = tuple[list[str], list[Float[np.ndarray, "T d"]], Int[np.ndarray, " T"]]
@@ -103,18 +112,40 @@ def _directions(x: Float[np.ndarray, "N d"]) -> tuple[Float[np.ndarray, "N 2"], 
 
 def picture(model: TextModel, found: StateMap) -> Picture:
     """The map, with the tokens beside their points."""
-
-    def figure() -> Figure:
-        drawn, axes = subplots(figsize=(8, 6.5))
-        axis, first = axes[0, 0], 0
-        for number, tokens in enumerate(found.texts):
-            here = found.places[first : first + len(tokens)]
-            axis.plot(*here.T, "o-", color=f"C{number % 10}", linewidth=0.6, markersize=4, alpha=0.7)
-            for token, (x, y) in zip(tokens, here, strict=True):
-                axis.annotate(shown(token), (x, y), fontsize=8, xytext=(3, 3), textcoords="offset points")
-            first += len(tokens)
-        axis.set(xlabel=f"{found.explained[0]:.0%} of the variance", ylabel=f"{found.explained[1]:.0%}")
-        return drawn
-
     title = f"{found.word or 'States'}, layer {found.layer}"
-    return Picture(title, WORD_LEAD if found.word else LEAD, made_by(model), figure)
+    return Picture(title, WORD_LEAD if found.word else LEAD, made_by(model), lambda: _figure(found))
+
+
+def _figure(found: StateMap) -> Figure:
+    side = float(np.clip(0.55 * np.sqrt(len(found.places)), 6, 13))
+    drawn, axes = subplots(figsize=(side, 0.85 * side))
+    axis, first = axes[0, 0], 0
+    for number, tokens in enumerate(found.texts):
+        here = found.places[first : first + len(tokens)]
+        axis.plot(*here.T, "o-", color=f"C{number % 10}", linewidth=0.6, markersize=4, alpha=0.7)
+        first += len(tokens)
+    axis.margins(0.08)
+    shares = (f"direction {n}: {share:.0%} of the variance" for n, share in enumerate(found.explained, 1))
+    axis.set(**dict(zip(("xlabel", "ylabel"), shares, strict=True)))
+    labels = [shown(token) for text in found.texts for token in text]
+    missing = _label(drawn, axis, labels, found.places)
+    if missing:
+        axis.set_title(f"{missing} of {len(labels)} points have no room for their label", fontsize=9, color="0.4")
+    return drawn
+
+
+def _label(drawn: Figure, axis: Axes, labels: Sequence[str], places: Float[np.ndarray, "N 2"]) -> int:
+    """Labels that cover neither each other nor a point, tied to it where they stand away; how many found no room."""
+    drawn.draw_without_rendering()  # from here on nothing moves
+    to_points = 72 / drawn.dpi
+    dots = axis.transData.transform(places) * to_points
+    corners = axis.bbox.get_points() * to_points
+    boxes = np.array([(0.62 * SIZE * len(label) + 2, 1.25 * SIZE) for label in labels])
+    centres = label_positions(dots, boxes, range(len(labels)), dots, corners)
+    for label, place, dot, centre, box in zip(labels, places, dots, centres, boxes, strict=True):
+        if np.isfinite(centre).all():
+            edge = np.clip(dot, centre - box / 2, centre + box / 2)
+            tied = {"arrowstyle": "-", "color": "0.7", "linewidth": 0.6} if np.hypot(*(edge - dot)) > 5 else None
+            axis.annotate(label, place, xytext=centre - dot, textcoords="offset points", fontsize=SIZE, ha="center",
+                          va="center", arrowprops=tied, annotation_clip=False)  # fmt: skip
+    return int(np.isnan(centres[:, 0]).sum())
