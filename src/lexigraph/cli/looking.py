@@ -5,7 +5,8 @@ Each way of looking is an option and a function below; exactly one is asked for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -17,6 +18,7 @@ from lexigraph.cli.options import (
     Force,
     FromFile,
     Texts,
+    Towards,
     load_model,
     notify,
     print_json,
@@ -68,6 +70,7 @@ def look(
     cell: Annotated[
         list[str] | None, typer.Option(help="--neurons: show this one, as 'c 17'; may be given again.")
     ] = None,
+    to: Towards = None,
     word: Annotated[str, typer.Option(help="--states: this word alone, in all the texts: its senses.")] = "",
     layer: Annotated[int, typer.Option(help="--states: which layer; 0: what goes in, -1: the last.")] = -1,
     out: Annotated[
@@ -99,6 +102,8 @@ def look(
         raise UsageError("--cliff is of no run: leave the run out." if cliff else "Name the run to look into.")
     if beside and not gradients:
         raise UsageError("--beside compares gradients: add --gradients.")
+    if to is not None and not alignment:
+        raise UsageError("--to says what a translator is to write: add --alignment.")
     if word and not states:
         raise UsageError("--word chooses the word of --states: add it.")
     if cell and not neurons:
@@ -120,7 +125,12 @@ def look(
             run, list(read_texts(texts or [""], file) if file is None else read_texts(texts, file)), device
         )
     else:
-        ways = {"alignment": _alignment, "attention": _attention, "probabilities": _probabilities, "gates": _gates}
+        ways: dict[str, Callable[[Path, str, str], Seen]] = {
+            "alignment": partial(_alignment, to),
+            "attention": _attention,
+            "probabilities": _probabilities,
+            "gates": _gates,
+        }
         (name,) = (name for name in ways if flags[name])
         given = list(read_texts(texts, file))
         if len(given) != 1:
@@ -154,12 +164,12 @@ class Seen(NamedTuple):
     picture: Picture
 
 
-def _alignment(run: Path, text: str, device: str) -> Seen:
+def _alignment(to: str | None, run: Path, text: str, device: str) -> Seen:
     """Where a translator looked."""
     from lexigraph.views import alignment
 
     model = load_model(run, device)
-    found = alignment.translated(model, text)
+    found = alignment.translated(model, text, to)
     assert found.alignment is not None
     best = [(row.argmax(), row.max()) for row in found.alignment]
     rows = [

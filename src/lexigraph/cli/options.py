@@ -37,6 +37,10 @@ Measure = Annotated[str, typer.Option(help="cosine or euclidean.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller samples.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
+Towards = Annotated[
+    str | None,
+    typer.Option("--to", help="Of a translator: the language wanted, as de, or a mixture, as de=0.6,fr=0.4."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Int8 = Annotated[bool, typer.Option("--int8", help="On a CPU: products in 8 bits, faster and a little less exact.")]
 
@@ -122,7 +126,8 @@ def read_texts(
 ) -> Iterable[str]:
     """Texts from the arguments, a file, or standard input, one a line; at least one.
 
-    tabs: what stands on a line is one, though tabs divide it, even in a .tsv file. blank: so are blank lines of
+    tabs: what stands on a line is one, though tabs divide it, even in a .tsv file; lines of two files that belong
+        together (parallel.py) have one between them. blank: so are blank lines of
     standard input.
     """
     if texts and file:
@@ -134,8 +139,12 @@ def read_texts(
     from lexigraph.text.corpus import texts_of
 
     if tabs:
+        from lexigraph.text import parallel
         from lexigraph.text.source import Source, line_blocks
 
+        if both := parallel.sides(file):
+            records = parallel.records(both, ("source", "target"), MOST_CHARS, "auto")
+            return ("\t".join(text.replace("\t", " ") for text in record.columns.values()) for record in records)
         return (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
     return texts_of(file)
 
