@@ -152,7 +152,7 @@ def diagnose(
     prompt_tokens: Annotated[
         int | None,
         typer.Option(
-            min=1, show_default="3", help="Of a language model: so many tokens are given, the rest is sought."
+            min=1, help="Language models: so many tokens are given, 3 if not said; the rest is searched for."
         ),
     ] = None,
     beam: Beam = 5,

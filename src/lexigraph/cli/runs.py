@@ -144,13 +144,18 @@ def _print_groups(title: str, groups: Score) -> None:
     """A table of metrics by group, where that is what a score holds."""
     if not isinstance(groups, Mapping) or _is_figure(groups):
         return
-    tables = {name: dict(_metrics(group)) for name, group in groups.items() if isinstance(group, Mapping)}
+    parts = {name: group for name, group in groups.items() if isinstance(group, Mapping)}
+    tables = {name: dict(_metrics(group)) for name, group in parts.items()}
     if not tables or len(tables) < len(groups) or not all(tables.values()):
         return
     columns = [each for each in next(iter(tables.values())) if all(each in figures for figures in tables.values())]
     rows = [
-        (name, str(groups[name].get("sentences", "")), *(" ".join(_metric(figures[each])).strip() for each in columns))
-        for name, figures in tables.items()
+        (
+            name,
+            str(dict(parts[name]).get("sentences", "")),
+            *(" ".join(_metric(found[each])).strip() for each in columns),
+        )
+        for name, found in tables.items()
     ]
     print()
     print_table((title, "sentences", *columns), rows)

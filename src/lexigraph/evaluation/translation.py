@@ -199,7 +199,7 @@ def by_group(
         own = [number for number, group in enumerate(groups) if group == name]
         if own:
             both = [written[number] for number in own], [wanted[number] for number in own]
-            found[name] = {"bleu": _resampled(BLEU(tokenize="13a"), *both), "sentences": len(own)}
+            found[name] = {"bleu": _resampled(BLEU(tokenize="13a", force=True), *both), "sentences": len(own)}
     return found
 
 

@@ -48,7 +48,7 @@ def learn_vocabularies(
             kind = next(iter(own.values())).cut
             settings = recipes.Tokenizer(kind, size=ALL, min_count=2) if kind else recipe.tokenizer
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
-            special += _directions(data, own, cleaner, special)
+            special += _directions(data, columns, cleaner, leads_of(own), special)
             found[name] = _tokenizer(settings, special, (running(value) for _, _, value in values))
         elif kinds <= {"tags", "class", "spans"}:
             seen = {label for column, _, value in values for label in labels_of(column, value)}
@@ -71,10 +71,13 @@ def learn_vocabularies(
 
 
 def _directions(
-    data: recipes.Data, columns: Columns, cleaner: clean.LineRule | None, known: Collection[str]
+    data: recipes.Data,
+    columns: Columns,
+    cleaner: clean.LineRule | None,
+    leads: Sequence[str],
+    known: Collection[str],
 ) -> tuple[str, ...]:
     """Special tokens for what the training text names before its texts, as a direction, and none is known for."""
-    leads = leads_of(columns)
     if not leads or not _directed(data, columns, cleaner, leads):
         return ()
     training = (example.values for example in examples(data, columns, cleaner) if example.split == "train")

@@ -35,7 +35,7 @@ def directed(name: str) -> tuple[str, str]:
 def with_direction(records: Iterator[Record], direction: str, fields: Sequence[str], name: str) -> Iterator[Record]:
     """The records of a file, all of one direction; `fields`: where it goes."""
     if not fields:
-        raise UsageError(f"{direction}={name} gives a direction, and this recipe writes but one language.")
+        raise UsageError(f"{direction}={name} gives a direction, and this recipe reads none: translators do.")
     for record in records:
         if stated := [field for field in fields if field in record.columns]:
             raise UsageError(
