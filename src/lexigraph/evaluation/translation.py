@@ -157,8 +157,8 @@ def _written(model: Translator, table: Table) -> Written:
     traits, ids = model.network.traits, {model.reading_tokenizer.special[name]: name for name in model.directions}
     source, target, most = table.columns[SOURCE], table.columns[TARGET], model.recipe.eval.sentences
     examples = table.examples_of(Rows(*table.cut(traits)), SOURCE)
-    contents = [np.asarray(source.of(example))[1:-1] for example in examples.tolist()]
-    named = np.array([ids.get(int(row[0]), "") if len(row) else "" for row in contents])
+    assert source.offsets is not None
+    named = np.array([ids.get(token, "") for token in source.values[source.offsets[examples] + 1].tolist()])
     if ids and (bare := int((named == "").sum())):
         warnings.warn(
             f"{bare:,} of {len(named):,} sources say no direction, and this model knows {', '.join(ids.values())}: "
@@ -166,13 +166,15 @@ def _written(model: Translator, table: Table) -> Written:
             stacklevel=2,
         )
     chosen = np.sort(np.concatenate([np.flatnonzero(named == name)[:most] for name in np.unique(named)]))
-    found = model.translations([contents[number] for number in chosen], beam=BEAM, alpha=ALPHA)
+    examples, named = examples[chosen], named[chosen]
+    sources = [np.asarray(source.of(example))[1:-1] for example in examples.tolist()]
+    found = model.translations(sources, beam=BEAM, alpha=ALPHA)
     written = model.tokenizer.decode_batch([best[0].tokens for best in found])
-    read, wanted, directions = source.raw(examples[chosen]), target.raw(examples[chosen]), named[chosen].tolist()
+    read, wanted = source.raw(examples), target.raw(examples)
     whole: Written = {**corpus_scores(written, wanted), "sentences": len(written)}
     whole["by_length"] = by_group([length_group(text) for text in read], written, wanted, LENGTH_GROUPS)
     if ids:
-        whole["by_direction"] = by_group(directions, written, wanted, model.directions)
+        whole["by_direction"] = by_group(named.tolist(), written, wanted, model.directions)
     return whole
 
 
