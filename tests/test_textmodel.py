@@ -151,6 +151,18 @@ def test_texts_that_the_prompt_swallows_whole_are_left_out_and_counted(model):
             work([short, ""], **how)
 
 
+def test_texts_that_no_search_may_write_are_left_out_and_counted(tiny_runs):
+    """<unk> is never written: a rest that has one could not be found, and the search is not to blame."""
+    model = lexigraph.load(tiny_runs("lstm-lm", {"tokenizer.kind": "char"}))
+    known, unknown = "She laughed .", "She laughed ∞ ."
+    with pytest.warns(UserWarning, match="1 of 2 texts cannot be held or written"):
+        found = model.diagnose([unknown, known], beam=2, max_new=6)
+    assert (len(found.items), found.left_out) == (1, 1)
+    assert found.items == model.diagnose([known], beam=2, max_new=6).items
+    with pytest.raises(LexigraphError, match="nothing to diagnose: all of 1 texts"):
+        model.diagnose([unknown], beam=2)
+
+
 def test_an_ability_that_it_lacks_is_named_with_those_it_has(model):
     with pytest.raises(LexigraphError, match=r"gpt model cannot translate; it can: generate, complete, score, rank"):
         model.translate(["ein Haus"])

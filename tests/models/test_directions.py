@@ -319,6 +319,16 @@ def test_every_verb_of_translators_takes_a_direction(folder):
     assert "by length\tsentences\tbleu\n1-5\t5\t100.0000\n" in shown
 
 
+def test_pairs_of_the_built_in_corpus_are_lines_with_a_tab(tiny_runs):
+    run = str(tiny_runs("transformer"))
+    table = json.loads(
+        CliRunner().invoke(app, ["diagnose", run, "--data", "grammar", "--limit", "3", "--json"]).stdout
+    )
+    assert sum(each["texts"] for each in table["verdicts"].values()) == 3
+    found = CliRunner().invoke(app, ["diagnose", run, "--data", "sentiment", "--limit", "3"])
+    assert "sentiment has no records of source and target" in str(found.exception)
+
+
 def test_sources_are_padded_behind_their_directions(model):
     alone = [model.translate(text, to="up") for text in WORDS]
     assert model.translate(WORDS, to="up") == alone

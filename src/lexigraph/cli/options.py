@@ -126,8 +126,7 @@ def read_texts(
 ) -> Iterable[str]:
     """Texts from the arguments, a file, or standard input, one a line; at least one.
 
-    tabs: what stands on a line is one, though tabs divide it, even in a .tsv file; lines of two files that belong
-        together (parallel.py) have one between them. blank: so are blank lines of
+    tabs: what stands on a line is one, though tabs divide it, even in a .tsv file. blank: so are blank lines of
     standard input.
     """
     if texts and file:
@@ -136,17 +135,25 @@ def read_texts(
         return texts
     if not file or file == "-":
         return Arriving((lambda line: True) if blank else str.strip)
+    if tabs:
+        return _lines_with_tabs(file)
     from lexigraph.text.corpus import texts_of
 
-    if tabs:
-        from lexigraph.text import parallel
-        from lexigraph.text.source import Source, line_blocks
-
-        if both := parallel.sides(file):
-            records = parallel.records(both, ("source", "target"), MOST_CHARS, "auto")
-            return ("\t".join(text.replace("\t", " ") for text in record.columns.values()) for record in records)
-        return (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
     return texts_of(file)
+
+
+def _lines_with_tabs(file: str) -> Iterator[str]:
+    """The lines of a file; of two that belong together, and of a built-in corpus, a source, a tab and its target."""
+    from lexigraph.sections import Data
+    from lexigraph.text import builtin, files, parallel
+    from lexigraph.text.source import Source, line_blocks
+
+    both, sides = parallel.sides(file), ("source", "target")
+    if both or files.built_in(file):
+        pairs = parallel.records(both, sides, MOST_CHARS, "auto") if both else None
+        records = pairs or builtin.records(sides, Data().sentences, file)
+        return ("\t".join(record.columns[side].replace("\t", " ") for side in sides) for record in records)
+    return (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
 
 
 def answers(ask: Callable[[list[str]], Sequence[Answer]], texts: Iterable[str]) -> Iterator[tuple[str, Answer]]:
