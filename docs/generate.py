@@ -35,7 +35,20 @@ SECTIONS = {
 }
 ANSWERS = {"classify", "tag", "parse", "estimate"}  # abilities of predictors
 PLUMBING = {  # what is public for the rest of the package, not for its users
-    *("finish", "score_lines", "rows", "reading_tokenizer", "space", "default_noise", "table", "mixture", "longer"),
+    *(
+        "finish",
+        "score_lines",
+        "rows",
+        "reading_tokenizer",
+        "space",
+        "default_noise",
+        "table",
+        "mixture",
+        "longer",
+        "trial",
+        "trial_of_lines",
+        "align_lines",
+    ),
     *("continuations", "search", "translations", "hypotheses", "encode_flat", "analogies", "imported", "with_roles"),
     *("content", "head", "totals", "decoded", "scored"),
 }

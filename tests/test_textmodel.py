@@ -108,7 +108,7 @@ def test_diagnosis_weighs_the_true_rest_against_the_one_found(model):
 
 def test_tables_of_search_and_text(model):
     texts = ["She laughed at the door .", "He is not tired ."]
-    rows = search.beam_rows(model, texts, [1, 2], max_new=6)
+    rows = search.beam_rows(model.trial(texts, max_new=6), [1, 2])
     assert [row[0] for row in rows] == ["1", "2"]
     assert float(rows[1][3]) >= float(rows[0][3]) - 1e-3  # a wider beam finds no worse a score
     kinds = [row[0] for row in search.text_rows(model, texts, max_new=6)]
@@ -140,14 +140,27 @@ def test_texts_that_the_prompt_swallows_whole_are_left_out_and_counted(model):
     assert (alone.left_out, among.left_out) == (0, 2)
     assert among.items == alone.items
     with pytest.warns(UserWarning, match=told):
-        beams = search.beam_rows(model, [short, long, ""], [1, 2], **how)
-    assert [row[:-1] for row in beams] == [row[:-1] for row in search.beam_rows(model, [long], [1, 2], **how)]
+        beams = search.beam_rows(model.trial([short, long, ""], **how), [1, 2])
+    alone = search.beam_rows(model.trial([long], **how), [1, 2])
+    assert [row[:-1] for row in beams] == [row[:-1] for row in alone]
     with pytest.warns(UserWarning, match=told):
         kinds = search.text_rows(model, [short, long, ""], **how)
     assert kinds == search.text_rows(model, [long], **how)
-    for work in (model.diagnose, lambda texts, **how: search.beam_rows(model, texts, [1], **how)):
+    for work in (model.diagnose, model.trial):
         with pytest.raises(LexigraphError, match="no text left to continue: none of 2 has more than"):
             work([short, ""], **how)
+
+
+def test_texts_that_no_search_may_write_are_left_out_and_counted(tiny_runs):
+    """<unk> is never written: a rest that has one could not be found, and the search is not to blame."""
+    model = lexigraph.load(tiny_runs("lstm-lm", {"tokenizer.kind": "char"}))
+    known, unknown = "She laughed .", "She laughed ∞ ."
+    with pytest.warns(UserWarning, match="1 of 2 texts cannot be held or written"):
+        found = model.diagnose([unknown, known], beam=2, max_new=6)
+    assert (len(found.items), found.left_out) == (1, 1)
+    assert found.items == model.diagnose([known], beam=2, max_new=6).items
+    with pytest.raises(LexigraphError, match="nothing to diagnose: all of 1 texts"):
+        model.diagnose([unknown], beam=2)
 
 
 def test_an_ability_that_it_lacks_is_named_with_those_it_has(model):

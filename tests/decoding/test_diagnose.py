@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from lexigraph.decoding import Hypothesis, Reference, beam_table, diagnose
@@ -18,6 +20,14 @@ def test_verdicts_by_hand():
     assert [item.verdict for item in found.items] == verdicts
     assert found.counts == {"correct": 1, "search error": 1, "model error": 3}
     assert found.shares == {"correct": 0.2, "search error": 0.2, "model error": 0.6}
+
+
+def test_the_model_is_to_blame_if_it_prefers_its_own_output_and_the_search_if_it_lost_a_better_one():
+    found, wanted = math.log(1.09e-7), math.log(7.21e-8)
+    output = Hypothesis((3, 4, 5), found, found, True)
+    assert diagnose([output], [Reference((3, 6, 5), wanted)], alpha=0).items[0].verdict == "model error"
+    output = Hypothesis((3, 4, 5), wanted, wanted, True)
+    assert diagnose([output], [Reference((3, 6, 5), found)], alpha=0).items[0].verdict == "search error"
 
 
 def test_alpha_decides_between_a_short_and_a_long_text():

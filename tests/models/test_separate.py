@@ -140,10 +140,10 @@ def test_directions_are_tokens_of_sources(tmp_path):
     model = trained(file, tmp_path / "run", **SEPARATE, **changes)
     assert list(model.reading_tokenizer.special)[3:] == ["<up>", "<down>"]
     assert list(model.tokenizer.special) == ["<pad>", "<unk>", "<eos>"]
-    assert model.translate(["a", "b"], direction="<up>") == ["up a", "up b"]
-    assert model.translate(["a", "b"], direction="<down>") == ["down a", "down b"]
-    with pytest.raises(LexigraphError, match=r"'<left>' is no special token of this model; it has .*<up>, <down>"):
-        model.translate("a", direction="<left>")
+    assert model.translate(["a", "b"], to="<up>") == ["up a", "up b"]
+    assert model.translate(["a", "b"], to="<down>") == ["down a", "down b"]
+    with pytest.raises(LexigraphError, match=r"'<left>' is no direction of this model; it has <up>, <down>"):
+        model.translate("a", to="<left>")
 
 
 def test_fine_tuning_takes_over_both(folder, tmp_path):

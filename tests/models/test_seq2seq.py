@@ -178,6 +178,17 @@ def test_hard_attention_looks_at_the_weightiest_place_outside_of_training_and_is
     assert float(policies[0] - policies[1]) == pytest.approx(float(entropy))
 
 
+@pytest.mark.parametrize("window", ["none", "monotonic", "predictive"])
+def test_no_draw_is_where_it_cannot_look(window):
+    """Numbers are drawn from (0, 1], and weights add up to 1 but for rounding: the last are at a position, too."""
+    network = network_of(attention="general", hard=True, window=window, reach=1, context=40).float()
+    ids_of = torch.arange(32 * 30).reshape(32, 30) % 28 + 3
+    source, rows = network.read(ids_of, torch.full((32,), 30))
+    for draw in (1.0, 1 - 2**-24, 2**-25):
+        looks = network._write(ids_of[:, :12], source, rows, torch.full((32, 12), draw))[2]
+        assert torch.isfinite(looks.chosen).all()
+
+
 # ---- searching, and wrong input ------------------------------------------------------------------------------
 
 

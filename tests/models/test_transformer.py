@@ -195,8 +195,8 @@ def test_one_model_learns_several_directions(tmp_path):
                "tokenizer.special": ["<up>", "<down>"], "train.steps": 80, "train.validate_every": 80,
                "train.warmup": 5}  # fmt: skip
     model = api.train("transformer", file, tmp_path / "run", tiny=True, quiet=True, set=changes)
-    assert model.translate(["a 7", "b 9"], direction="<up>") == ["up a", "up b"]
-    assert model.translate(["a 7", "b 9"], direction="<down>") == ["down a", "down b"]
+    assert model.translate(["a 7", "b 9"], to="<up>") == ["up a", "up b"]
+    assert model.translate(["a 7", "b 9"], to="<down>") == ["down a", "down b"]
 
 
 def test_pairs_that_are_too_long_are_counted(tmp_path):

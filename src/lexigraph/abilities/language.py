@@ -12,8 +12,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lexigraph.abilities.asking import many, number, one_or_many, whole
+from lexigraph.abilities.directions import To
 from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
-from lexigraph.decoding.diagnose import Diagnosis, Reference, diagnose
+from lexigraph.decoding.diagnose import Diagnosis, Reference, Trial
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.sampling import generate
 from lexigraph.decoding.scoring import token_log_probabilities
@@ -127,7 +128,8 @@ class LanguageModel(TextModel):
         """Natural-log probability of each text, its end included; `ended=False` scores the text as a beginning."""
         return [float(values.sum()) for values in self.token_scores(texts, ended=ended)]
 
-    def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
+    def score_lines(self, lines: Sequence[str], *, ended: bool = True, to: To = None) -> list[float]:
+        self._refuse_direction(to)
         return self.score(lines, ended=ended)
 
     @one_or_many
@@ -198,12 +200,34 @@ class LanguageModel(TextModel):
         than what was found, the search failed; if it is less probable, the model prefers another text. Texts that
         have no rest are left out, and counted.
         """
+        return self.trial(texts, prompt_tokens=prompt_tokens, alpha=alpha, max_new=max_new).diagnosis(beam)
+
+    def trial(self, texts: Sequence[str], *, prompt_tokens: int = 3, alpha: float = 0.7, max_new: int = 60) -> Trial:
+        """The searches for the rest of texts, of which the true rest is known.
+
+        Texts that have no rest, or one with words that the model cannot write, are left out.
+        """
         given, texts = len(texts), self.longer(texts, prompt_tokens)
-        ids = [self._encode(text) for text in texts]
-        found = self.search([row[:prompt_tokens] for row in ids], width=beam, max_new=max_new, alpha=alpha)
-        rest = [values[prompt_tokens:] for values in self.token_scores(texts)]
+        long = len(texts)
+        ids, banned = [self._encode(text) for text in texts], set(self._banned)
+        kept = [number for number, row in enumerate(ids) if not banned & set(row[prompt_tokens:])]
+        ids, texts = [ids[number] for number in kept], [texts[number] for number in kept]
+        rest = [values[prompt_tokens:] for values in self.token_scores(texts)] if texts else []
         references = [Reference(tuple(row[prompt_tokens:]), float(v.sum())) for row, v in zip(ids, rest, strict=True)]
-        return replace(diagnose(found, references, alpha), left_out=given - len(texts))
+        prompts = [row[:prompt_tokens] for row in ids]
+        true = [self.tokenizer.decode(row[prompt_tokens:]) for row in ids]
+
+        def search(width: int) -> list[Hypothesis]:
+            return self.search(prompts, width=width, max_new=max_new, alpha=alpha)
+
+        trial = Trial(search, references, true, self.tokenizer.decode, alpha, long - len(texts)).checked()
+        return replace(trial, left_out=given - len(texts))
+
+    def trial_of_lines(
+        self, lines: Sequence[str], *, prompt_tokens: int | None = None, alpha: float = 0.7, to: To = None
+    ) -> Trial:
+        self._refuse_direction(to)
+        return self.trial(lines, prompt_tokens=3 if prompt_tokens is None else prompt_tokens, alpha=alpha)
 
     def longer(self, texts: Sequence[str], tokens: int) -> list[str]:
         """The texts of more than so many tokens, which have a rest after a prompt of that length."""

@@ -13,6 +13,7 @@ from jaxtyping import Float, Float32
 
 from lexigraph.abilities.asking import TextError, many, number, one_or_many, whole
 from lexigraph.abilities.decoded import Decoded, with_confidence
+from lexigraph.abilities.directions import To
 from lexigraph.abilities.textmodel import Scored
 from lexigraph.abilities.vectors import Vectors
 from lexigraph.decoding.hypothesis import Hypothesis
@@ -292,7 +293,8 @@ class SentenceSpace(Vectors):
         rows = self._sentences(texts)
         return self.space.log_probabilities(self.space.encode(rows), rows).tolist()
 
-    def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
+    def score_lines(self, lines: Sequence[str], *, ended: bool = True, to: To = None) -> list[float]:
+        self._refuse_direction(to)
         return self.score(lines, ended=ended)
 
     def finish(self, run: Run, train: Table) -> str:

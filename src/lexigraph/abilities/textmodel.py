@@ -20,7 +20,9 @@ import torch
 from torch import Tensor
 
 from lexigraph.abilities.asking import TextError
+from lexigraph.abilities.directions import To
 from lexigraph.decoding.beam import beam_search
+from lexigraph.decoding.diagnose import Trial
 from lexigraph.decoding.hypothesis import Hypothesis, Length
 from lexigraph.errors import AbilityError, LexigraphError, UsageError
 from lexigraph.memory import refuse_beyond
@@ -246,13 +248,27 @@ class TextModel:
                 block.append(Example("", {**record, **cleaned}))
             yield self.network.prepare(encoder.rows(block)).to(self.device)
 
-    def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
-        """Log-probabilities of texts as the command line has them, one a line."""
+    # what verbs of the command line ask for, with a text a line, or a source, a tab and a target; `to`: a direction
+
+    def score_lines(self, lines: Sequence[str], *, ended: bool = True, to: To = None) -> list[float]:
+        """Log-probabilities of lines."""
         raise self._cannot("score")
 
-    def align_lines(self, lines: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Links of pairs as the command line has them, one a line."""
+    def align_lines(self, lines: Sequence[str], *, to: To = None) -> list[list[tuple[int, int]]]:
+        """Links of pairs."""
         raise self._cannot("align")
+
+    def trial_of_lines(
+        self, lines: Sequence[str], *, prompt_tokens: int | None = None, alpha: float = 0.7, to: To = None
+    ) -> Trial:
+        """What a search is diagnosed on."""
+        raise self._cannot("diagnose")
+
+    def _refuse_direction(self, to: To) -> None:
+        if to is not None:
+            raise UsageError(
+                f"--to says what a translator is to write, and a {self.recipe.system} model is none: leave it out."
+            )
 
     def _cannot(self, ability: str) -> AbilityError:
         can = ", ".join(self.abilities)

@@ -1,22 +1,29 @@
-"""What translators can do: write a text for another one, say where they looked, and score pairs."""
+"""What translators can do: write a text for another one, say where they looked, score pairs, and tell errors of the
+search from errors of the model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
 from lexigraph.abilities.asking import TextError, many, number, one_or_many, whole
+from lexigraph.abilities.directions import To, refuse_none_said, shares_of
 from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
+from lexigraph.decoding.diagnose import Diagnosis, Reference, Trial
 from lexigraph.decoding.hypothesis import Hypothesis, Length
 from lexigraph.errors import UsageError
+from lexigraph.nn.network import columns_of
 from lexigraph.nn.translation import SOURCE, TARGET, TranslationNetwork
 from lexigraph.objectives.next_token import token_nll
 from lexigraph.text.batches import padded
-from lexigraph.text.encoding import special_id
+from lexigraph.text.encoding import directions, special_id
 from lexigraph.text.tokenizer import Tokenizer
 
 
@@ -31,6 +38,7 @@ class Translation(Scored):
 
 
 Links = list[tuple[int, int]]  # word of the source, word of the text
+MIXTURE = "<mixture>"  # how a mixture of directions is shown
 
 
 class Translator(TextModel):
@@ -42,6 +50,38 @@ class Translator(TextModel):
     def reading_tokenizer(self) -> Tokenizer:
         return self.vocabularies.tokenizer(SOURCE) if SOURCE in self.vocabularies else self.tokenizer
 
+    # ---- directions ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def directions(self) -> tuple[str, ...]:
+        """The special tokens that say which language or task is wanted; none, if the model was taught but one."""
+        column = columns_of(self.recipe).get(SOURCE)
+        return tuple(directions(self.reading_tokenizer)) if column and column.lead else ()
+
+    @contextmanager
+    def _towards(self, to: To) -> Iterator[list[int]]:
+        """What stands in front of every source, as long as this lasts: nothing, or the token of a direction."""
+        if to is None:
+            refuse_none_said(self.directions)
+        shares: dict[int, float] = defaultdict(float)
+        for name, share in shares_of(to).items():
+            shares[special_id(self.reading_tokenizer, name)] += share
+        if len(shares) < 2:
+            yield [*shares]
+            return
+        with self.network.source_table.mixture(shares) as token:
+            yield [token]
+
+    def _led(self, texts: Sequence[str], lead: Sequence[int]) -> list[np.ndarray]:
+        """The tokens of sources, with what stands in front of them."""
+        rows = self._sentences(texts)
+        for place, row in enumerate(rows, 1):
+            if len(lead) + len(row) > self._longest:
+                most = self._longest - len(lead)
+                why = f"has {len(row):,} tokens, and behind a direction this model reads at most {most}."
+                raise TextError(place, len(rows), why)
+        return [_behind(lead, row) for row in rows]
+
     @one_or_many
     def translate(
         self,
@@ -51,7 +91,7 @@ class Translator(TextModel):
         alpha: float = 0.7,
         n_best: int = 1,
         alignment: bool = False,
-        direction: str = "",
+        to: To = None,
         length: Length = "power",
         coverage: float = 0.0,
         copy_unknown: bool = False,
@@ -59,7 +99,8 @@ class Translator(TextModel):
         """The translation of each text; with n_best > 1 or alignment, the best few of each as `Translation`.
 
         alignment: say also where the model looked while it wrote.
-        direction: the special token of the language or task that is wanted, if the model was taught several.
+        to: the language or task that is wanted, if the model was taught several; or a mixture, as {"de": 0.6,
+            "fr": 0.4} (abilities/directions.py).
         length, coverage: what short translations are held up with, and those that leave some of the source unread
             marked down with (decoding/beam.py).
         copy_unknown: let the model write <unk>, and put there the word of the source that it looked at.
@@ -74,21 +115,21 @@ class Translator(TextModel):
             raise UsageError('This model was trained without attention (model.attention = "none"): it looks nowhere.')
         if copy_unknown and self.recipe.data.rare:
             raise UsageError("This model leaves unknown words out (data.rare): it has none to copy.")
-        lead = [special_id(self.reading_tokenizer, direction)] if direction else []
-        rows = [np.array([*lead, *row]) for row in self._sentences(texts)]
-        found = self.translations(
-            rows,
-            beam=max(beam, n_best),
-            alpha=alpha,
-            n_best=n_best,
-            length=length,
-            coverage=coverage,
-            alignment=alignment or copy_unknown,
-            unknown=copy_unknown,
-        )
+        with self._towards(to) as lead:
+            rows = self._led(texts, lead)
+            found = self.translations(
+                rows,
+                beam=max(beam, n_best),
+                alpha=alpha,
+                n_best=n_best,
+                length=length,
+                coverage=coverage,
+                alignment=alignment or copy_unknown,
+                unknown=copy_unknown,
+            )
         if n_best == 1 and not alignment and not copy_unknown:
             return list(self.tokenizer.decode_batch([best[0].tokens for best in found]))
-        read = [[direction] * bool(lead) + surfaces for surfaces in self._surfaces(texts)] if copy_unknown else None
+        read = self._surfaces(texts) if copy_unknown else None
         several = [
             [self._translation(row, each, None if read is None else read[number]) for each in best]
             for number, (row, best) in enumerate(zip(rows, found, strict=True))
@@ -136,7 +177,9 @@ class Translator(TextModel):
         return [found[i] for i in range(len(sources))]
 
     @one_or_many
-    def align(self, texts: Sequence[str], *, sources: str | Sequence[str] | None = None) -> list[Links]:
+    def align(
+        self, texts: Sequence[str], *, sources: str | Sequence[str] | None = None, to: To = None
+    ) -> list[Links]:
         """Which word of its source each word of a text was written from: pairs (word of the source, of the text).
 
         It is the one that is looked at most while the word is written; a word for which the end of the source is
@@ -148,13 +191,14 @@ class Translator(TextModel):
         if not self.network.aligned:
             raise UsageError('This model was trained without attention (model.attention = "none"): it looks nowhere.')
         given = self._paired(texts, sources, "aligns translations")
-        rows = {SOURCE: self._sentences(given), TARGET: self.rows(texts)[0]}
         found: list[Links] = []
-        for first in range(0, len(texts), BATCH_SIZE):
-            part = slice(first, first + BATCH_SIZE)
-            looked = self._looked(rows[SOURCE][part], rows[TARGET][part])
-            for table, source, target in zip(looked, given[part], texts[part], strict=True):
-                found.append(self._links(table, source, target))
+        with self._towards(to) as lead:
+            read, wrote = self._led(given, lead), self.rows(texts)[0]
+            for first in range(0, len(texts), BATCH_SIZE):
+                part = slice(first, first + BATCH_SIZE)
+                looked = self._looked(read[part], wrote[part])
+                for table, source, target in zip(looked, given[part], texts[part], strict=True):
+                    found.append(self._links(table[:, len(lead) :], source, target))
         return found
 
     @torch.inference_mode()
@@ -196,10 +240,13 @@ class Translator(TextModel):
         cleaned = [self._clean(text) or "" for text in texts] if self._clean else texts
         return [self.reading_tokenizer.surfaces(text) for text in cleaned]
 
-    def _copied(self, found: Hypothesis, read: Sequence[str]) -> str:
-        """The text of a hypothesis with a word of the source for each <unk>: of all words, where it looked most."""
+    def _copied(self, found: Hypothesis, read: Sequence[str], first: int) -> str:
+        """The text of a hypothesis with a word of the source for each <unk>: of all words, where it looked most.
+
+        first: at which position of what it looked at the words begin.
+        """
         (text,), unk = self.tokenizer.decode_batch([found.tokens], unknown=True), self.tokenizer.unk
-        parts, first = text.split(self.tokenizer.token_of(unk)), len(self.network.lead)
+        parts = text.split(self.tokenizer.token_of(unk))
         assert found.attention is not None
         looked = found.attention[:, first : first + len(read)].argmax(1).tolist()
         words = [read[looked[t]] for t, token in enumerate(found.tokens) if token == unk]
@@ -207,42 +254,108 @@ class Translator(TextModel):
 
     def _translation(self, source: np.ndarray, found: Hypothesis, read: Sequence[str] | None = None) -> Translation:
         """A hypothesis as text, with the pieces that its alignment speaks of. `read`: to copy unknown words from."""
-        text = self.tokenizer.decode(found.tokens) if read is None else self._copied(found, read)
+        network, end = self.network, [self.tokenizer.eos] * found.finished
+        if read is None:
+            text = self.tokenizer.decode(found.tokens)
+        else:
+            text = self._copied(found, read, len(network.lead) + len(source) - len(read))
         scored = text, found.log_probability, found.produced, found.score
         if found.attention is None:
             return Translation(*scored)
-        network, end = self.network, [self.tokenizer.eos] * found.finished
-        read = self.reading_tokenizer.tokens([*network.lead, *source.tolist(), network.end])
+        known = len(self.reading_tokenizer)
+        names = self.reading_tokenizer.tokens
+        read = [
+            names([token])[0] if token < known else MIXTURE
+            for token in (*network.lead, *source.tolist(), network.end)
+        ]
         written = self.tokenizer.tokens([*found.tokens, *end])
         return Translation(*scored, tuple(read), tuple(written), found.attention[:, : len(read)].numpy())
 
     @one_or_many
-    def score(self, texts: Sequence[str], *, sources: str | Sequence[str] | None = None) -> list[float]:
+    def score(
+        self, texts: Sequence[str], *, sources: str | Sequence[str] | None = None, to: To = None
+    ) -> list[float]:
         """Natural-log probability of each text, its end included, as the translation of its source."""
-        sources = self._paired(texts, sources, "scores translations")
-        columns = {SOURCE: self._sentences(sources), TARGET: self.rows(texts)[0]}
+        given = self._paired(texts, sources, "scores translations")
+        with self._towards(to) as lead:
+            return self._scores(self._led(given, lead), self.rows(texts)[0])
+
+    def _scores(self, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[float]:
+        """The same of token ids."""
         eos, scores = self.tokenizer.eos, []
         for first in range(0, len(sources), BATCH_SIZE):
             part = {
                 side: [np.array([eos, *row, eos]) for row in rows[first : first + BATCH_SIZE]]
-                for side, rows in columns.items()
+                for side, rows in ((SOURCE, sources), (TARGET, targets))
             }
             with torch.inference_mode():
                 terms, _ = self.network.loss(self.network.prepare(part).to(self.device))
             scores += (-token_nll(terms).double().sum(1)).tolist()
         return scores
 
-    def score_lines(self, lines: Sequence[str], *, ended: bool = True) -> list[float]:
+    def score_lines(self, lines: Sequence[str], *, ended: bool = True, to: To = None) -> list[float]:
         """Of lines with a source, a tab and a target."""
         if not ended:
             raise UsageError("A translator scores whole translations only: leave out --prefix.")
         sources, targets = self._pairs_in(lines, "scores")
-        return self.score(targets, sources=sources)
+        return self.score(targets, sources=sources, to=to)
 
-    def align_lines(self, lines: Sequence[str]) -> list[Links]:
+    def align_lines(self, lines: Sequence[str], *, to: To = None) -> list[Links]:
         """Of lines with a source, a tab and a target."""
         sources, targets = self._pairs_in(lines, "aligns")
-        return self.align(targets, sources=sources)
+        return self.align(targets, sources=sources, to=to)
+
+    # ---- whose fault ---------------------------------------------------------------------------------------
+
+    def diagnose(
+        self,
+        texts: Sequence[str],
+        *,
+        sources: str | Sequence[str] | None = None,
+        beam: int = 5,
+        alpha: float = 0.7,
+        to: To = None,
+    ) -> Diagnosis:
+        """Whether what is wrong in translations belongs to the search or to the model.
+
+        texts: the right translations of `sources`. If the model gives one a better score than what was found, the
+        search failed; if not, the model prefers another text. Pairs that do not fit into the model, or have words
+        that it cannot write, are left out, and counted.
+        """
+        every, _ = many(texts)
+        return self._trial(every, self._paired(every, sources, "is diagnosed on pairs"), alpha, to).diagnosis(beam)
+
+    def trial_of_lines(
+        self, lines: Sequence[str], *, prompt_tokens: int | None = None, alpha: float = 0.7, to: To = None
+    ) -> Trial:
+        """Of lines with a source, a tab and a target."""
+        if prompt_tokens is not None:
+            raise UsageError("A translator is given the whole source: leave out --prompt-tokens.")
+        sources, targets = self._pairs_in(lines, "is diagnosed on")
+        return self._trial(targets, sources, alpha, to)
+
+    def _trial(self, texts: Sequence[str], sources: Sequence[str], alpha: float, to: To) -> Trial:
+        """The searches for translations of which right ones are known."""
+        read, wrote = self.rows(sources, self.reading_tokenizer)[0], self.rows(texts)[0]
+        longest, banned = self._longest - bool(shares_of(to)), set(self._banned)
+        kept = [
+            number
+            for number, (source, target) in enumerate(zip(read, wrote, strict=True))
+            if 0 < len(source) <= longest and len(target) <= self._longest and not banned & set(target.tolist())
+        ]
+
+        def behind(lead: Sequence[int]) -> list[np.ndarray]:
+            return [_behind(lead, read[number]) for number in kept]
+
+        def search(width: int) -> list[Hypothesis]:
+            with self._towards(to) as lead:
+                return [best[0] for best in self.translations(behind(lead), beam=width, alpha=alpha)]
+
+        with self._towards(to) as lead:
+            log_p = self._scores(behind(lead), [wrote[number] for number in kept])
+        references = [Reference(tuple(wrote[n].tolist()), value) for n, value in zip(kept, log_p, strict=True)]
+        right, left_out = [texts[number] for number in kept], len(texts) - len(kept)
+        return Trial(search, references, right, self.tokenizer.decode, alpha, left_out).checked()
 
     def _pairs_in(self, lines: Sequence[str], verb: str) -> tuple[list[str], list[str]]:
         """The sources and targets of such lines."""
@@ -256,3 +369,8 @@ class Translator(TextModel):
                 )
         sources, _, targets = zip(*(line.partition("\t") for line in lines), strict=True)
         return list(sources), list(targets)
+
+
+def _behind(lead: Sequence[int], row: np.ndarray) -> np.ndarray:
+    """The tokens of a source behind those that stand in front of it."""
+    return np.concatenate([np.array(lead, np.int64), row.astype(np.int64)])

@@ -19,6 +19,7 @@ from lexigraph.cli.options import (
     Printer,
     RunArgument,
     Texts,
+    Towards,
     answers,
     load_model,
     print_json,
@@ -109,6 +110,7 @@ def score(
     texts: Texts = None,
     file: FromFile = None,
     prefix: Annotated[bool, typer.Option("--prefix", help="Score texts as beginnings, without their end.")] = False,
+    to: Towards = None,
     as_json: AsJson = False,
     device: Device = "auto",
     int8: Int8 = False,
@@ -117,7 +119,7 @@ def score(
     model = load_model(run, device, int8)
     with Printer(as_json) as show:
         lines = read_texts(texts, file, tabs="translate" in model.abilities)
-        for text, value in answers(partial(model.score_lines, ended=not prefix), lines):
+        for text, value in answers(partial(model.score_lines, ended=not prefix, to=to), lines):
             show(f"{value:.4f}\t{text}", {"text": text, "score": value})
 
 
@@ -147,24 +149,31 @@ def diagnose(
     file: Annotated[
         str | None, typer.Option("--file", "--data", metavar="FILE", help="Texts from a file, one a line.")
     ] = None,
-    prompt_tokens: PromptTokens = 3,
+    prompt_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Language models: so many tokens are given, 3 if not said; the rest is searched for."
+        ),
+    ] = None,
     beam: Beam = 5,
     alpha: Alpha = 0.7,
+    to: Towards = None,
     limit: Limit = 200,
     beams: Annotated[str, typer.Option(help="Also a table over these beam widths, as 1,2,5.")] = "",
     as_json: AsJson = False,
     device: Device = "auto",
 ) -> None:
-    """Whether errors belong to the search or to the model, for texts or a whole file."""
+    """Whether errors belong to the search or to the model, for texts or a whole file; of a translator: source, tab,
+    target."""
     from lexigraph.evaluation import search
 
-    model = cast("LanguageModel", load_model(run, device))  # any other says that it has no `longer`
+    model = load_model(run, device)
     if beams and not all(width.strip().isdecimal() and 1 <= int(width) <= 1000 for width in beams.split(",")):
         raise UsageError(f"--beams takes widths up to 1,000, as 1,2,5, not {beams!r}.")
-    lines = model.longer(list(islice(read_texts(texts, file), limit)), prompt_tokens)  # reported once
-    report = model.diagnose(lines, prompt_tokens=prompt_tokens, beam=beam, alpha=alpha)
-    widths = [int(width) for width in beams.split(",")] if beams else []
-    rows = search.beam_rows(model, lines, widths, prompt_tokens=prompt_tokens, alpha=alpha) if widths else []
+    lines = list(islice(read_texts(texts, file, tabs="translate" in model.abilities), limit))
+    trial = model.trial_of_lines(lines, prompt_tokens=prompt_tokens, alpha=alpha, to=to)
+    report = trial.diagnosis(beam)
+    rows = search.beam_rows(trial, [int(width) for width in beams.split(",")]) if beams else []
     if as_json:
         verdicts = {name: {"texts": n, "share": report.shares[name]} for name, n in report.counts.items()}
         print_json(

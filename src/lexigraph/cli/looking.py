@@ -17,6 +17,7 @@ from lexigraph.cli.options import (
     Force,
     FromFile,
     Texts,
+    Towards,
     load_model,
     notify,
     print_json,
@@ -73,6 +74,7 @@ def look(
     cell: Annotated[
         list[str] | None, typer.Option(help="--neurons: show this one, as 'c 17'; may be given again.")
     ] = None,
+    to: Towards = None,
     head: Annotated[
         list[str] | None,
         typer.Option(help="--attention: this head alone, as 'encoder.0 2', or a layer; may be given again."),
@@ -111,7 +113,7 @@ def look(
     (way,) = (name for name, wanted in flags.items() if wanted)
     if (run is None) != cliff:
         raise UsageError("--cliff is of no run: leave the run out." if cliff else "Name the run to look into.")
-    of_one_way = {"--beside": beside, "--cell": cell, "--head": head, "--word": word, "--layer": layer}
+    of_one_way = {"--beside": beside, "--cell": cell, "--head": head, "--word": word, "--layer": layer, "--to": to}
     for option, given in of_one_way.items():
         if given and way not in WAYS_OF[option]:
             raise UsageError(f"{option} is an option of {' and '.join(f'--{name}' for name in WAYS_OF[option])}.")
@@ -130,7 +132,7 @@ def look(
         if way in ("alignment", "attention", "probabilities", "gates") and len(given) != 1:
             raise UsageError(f"--{way} follows one text, and there are {len(given)}.")
         ways: dict[str, Callable[[], Seen]] = {
-            "alignment": lambda: _alignment(run, given[0], device),
+            "alignment": lambda: _alignment(run, given[0], to, device),
             "attention": lambda: _attention(run, given[0], head or [], device),
             "probabilities": lambda: _probabilities(run, given[0], device),
             "gates": lambda: _gates(run, given[0], device),
@@ -151,6 +153,7 @@ def look(
 
 WAYS_OF = {  # which ways of looking an option is of
     "--beside": ("gradients",),
+    "--to": ("alignment",),
     "--cell": ("neurons",),
     "--head": ("attention",),
     "--word": ("states", "layers"),
@@ -177,12 +180,12 @@ class Seen(NamedTuple):
     picture: Picture
 
 
-def _alignment(run: Path, text: str, device: str) -> Seen:
+def _alignment(run: Path, text: str, to: str | None, device: str) -> Seen:
     """Where a translator looked."""
     from lexigraph.views import alignment
 
     model = load_model(run, device)
-    found = alignment.translated(model, text)
+    found = alignment.translated(model, text, to)
     assert found.alignment is not None
     best = [(row.argmax(), row.max()) for row in found.alignment]
     rows = [

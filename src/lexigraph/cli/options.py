@@ -37,6 +37,10 @@ Measure = Annotated[str, typer.Option(help="cosine or euclidean.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller samples.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 Alpha = Annotated[float, typer.Option(help="Length penalty: scores are Σ log p / T^alpha.")]
+Towards = Annotated[
+    str | None,
+    typer.Option("--to", help="Of a translator: the language wanted, as de, or a mixture, as de=0.6,fr=0.4."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Int8 = Annotated[bool, typer.Option("--int8", help="On a CPU: products in 8 bits, faster and a little less exact.")]
 
@@ -131,13 +135,25 @@ def read_texts(
         return texts
     if not file or file == "-":
         return Arriving((lambda line: True) if blank else str.strip)
+    if tabs:
+        return _lines_with_tabs(file)
     from lexigraph.text.corpus import texts_of
 
-    if tabs:
-        from lexigraph.text.source import Source, line_blocks
-
-        return (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
     return texts_of(file)
+
+
+def _lines_with_tabs(file: str) -> Iterator[str]:
+    """The lines of a file; of two that belong together, and of a built-in corpus, a source, a tab and its target."""
+    from lexigraph.sections import Data
+    from lexigraph.text import builtin, files, parallel
+    from lexigraph.text.source import Source, line_blocks
+
+    both, sides = parallel.sides(file), ("source", "target")
+    if both or files.built_in(file):
+        pairs = parallel.records(both, sides, MOST_CHARS, "auto") if both else None
+        records = pairs or builtin.records(sides, Data().sentences, file)
+        return ("\t".join(record.columns[side].replace("\t", " ") for side in sides) for record in records)
+    return (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)
 
 
 def answers(ask: Callable[[list[str]], Sequence[Answer]], texts: Iterable[str]) -> Iterator[tuple[str, Answer]]:

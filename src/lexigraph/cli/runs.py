@@ -129,6 +129,8 @@ def _print_scores(scores: Scores) -> None:
     rows = [(name, *_metric(value), *(f"{each[name]:.4f}" if name in each else "" for each in baselines.values()))
             for name, value in _metrics(scores)]  # fmt: skip
     print_table(("metric", "value", "95 % interval", *baselines), rows)
+    for name, groups in scores.items():
+        _print_groups(name.replace("_", " "), groups)
     if scores.get("unknown"):
         notify(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
     if scores.get("bits_per_byte_refused"):
@@ -136,6 +138,27 @@ def _print_scores(scores: Scores) -> None:
     if scores.get("too_long"):
         notify(f"! {scores['too_long']:,} texts are too long for the model and are in none of these scores.")
     notify(str(scores["signature"]))
+
+
+def _print_groups(title: str, groups: Score) -> None:
+    """A table of metrics by group, where that is what a score holds."""
+    if not isinstance(groups, Mapping) or _is_figure(groups):
+        return
+    parts = {name: group for name, group in groups.items() if isinstance(group, Mapping)}
+    tables = {name: dict(_metrics(group)) for name, group in parts.items()}
+    if not tables or len(tables) < len(groups) or not all(tables.values()):
+        return
+    columns = [each for each in next(iter(tables.values())) if all(each in figures for figures in tables.values())]
+    rows = [
+        (
+            name,
+            str(dict(parts[name]).get("sentences", "")),
+            *(" ".join(_metric(found[each])).strip() for each in columns),
+        )
+        for name, found in tables.items()
+    ]
+    print()
+    print_table((title, "sentences", *columns), rows)
 
 
 def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None, given: SuiteOptions) -> None:

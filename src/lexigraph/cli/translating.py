@@ -18,6 +18,7 @@ from lexigraph.cli.options import (
     Printer,
     RunArgument,
     Texts,
+    Towards,
     answers,
     load_model,
     notify,
@@ -48,7 +49,7 @@ def translate(
     copy_unknown: Annotated[
         bool, typer.Option("--copy-unknown", help="For an unknown word, write the one of the source it looked at.")
     ] = False,
-    direction: Annotated[str, typer.Option(help="The special token of what is wanted, as <2de>.")] = "",
+    to: Towards = None,
     alignment: Annotated[
         bool, typer.Option("--alignment", help="Each piece written, and what it looked at.")
     ] = False,
@@ -63,7 +64,7 @@ def translate(
         beam=beam,
         alpha=alpha,
         n_best=n_best,
-        direction=direction,
+        to=to,
         alignment=alignment,
         length=length,
         coverage=coverage,
@@ -92,6 +93,7 @@ def align(
     gold: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The true links, a line each: say the error, too.")
     ] = None,
+    to: Towards = None,
     as_json: AsJson = False,
     device: Device = "auto",
     int8: Int8 = False,
@@ -106,7 +108,7 @@ def align(
         true = [read_links(line, f"{gold}, line {number}: ") for number, line in enumerate(lines, 1)]
     found: list[list[tuple[int, int]]] = []
     with Printer(as_json) as show:
-        for text, links in answers(model.align_lines, read_texts(texts, file, tabs=True)):
+        for text, links in answers(partial(model.align_lines, to=to), read_texts(texts, file, tabs=True)):
             found.append(links)
             written = " ".join(f"{source}-{target}" for source, target in links)
             show(written, {"text": text, "alignment": written})

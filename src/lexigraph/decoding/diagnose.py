@@ -4,14 +4,18 @@
     score(y*) >  score(y)   the search missed a better text              → search error: widen the beam
     score(y*) ≤  score(y)   the model prefers a wrong text               → model error: train a better model
 
+With α = 0 the scores are log P: of P(y) = 1.09e-7 and P(y*) = 7.21e-8 the model is to blame, which prefers its own
+output; the other way round the search is, which the better text escaped.
+
 `beam_table` is the other view of the same question: quality, score and time against beam width.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal, get_args
 
@@ -77,6 +81,32 @@ def _item(output: Hypothesis, reference: Reference, alpha: float | int) -> Item:
     if output.finished and tuple(output.tokens) == tuple(reference.tokens):
         verdict = "correct"
     return Item(found, wanted, verdict)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a search is tried on: texts of which the right ones are known."""
+
+    search: Callable[[int], list[Hypothesis]]  # from a beam width to the best hypothesis of each
+    references: list[Reference]
+    texts: list[str]  # the references as they are written
+    decode: Callable[[Sequence[int]], str]
+    alpha: float | int = 0.7
+    left_out: int = 0  # texts that have no reference that could be found
+
+    def checked(self) -> Trial:
+        """The same; what is left out is told, and a trial of nothing is refused."""
+        every = len(self.texts) + self.left_out
+        why = "cannot be held or written by this model: they are too long, empty, or have words that it does not know"
+        if not self.texts:
+            raise LexigraphError(f"There is nothing to diagnose: all of {every:,} texts {why}.")
+        if self.left_out:
+            warnings.warn(f"{self.left_out:,} of {every:,} texts {why}. They are left out.", stacklevel=3)
+        return self
+
+    def diagnosis(self, width: int) -> Diagnosis:
+        """The verdicts on a search of this width."""
+        return replace(diagnose(self.search(width), self.references, self.alpha), left_out=self.left_out)
 
 
 @dataclass(frozen=True)

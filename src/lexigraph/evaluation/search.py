@@ -1,7 +1,7 @@
 """Search and text side by side: what a wider beam buys, and how model text differs from human text.
 
-Each text is cut after its first tokens; the model continues from there, and the true rest is the reference. Texts
-without a rest are left out.
+A language model's texts are cut after their first tokens; it continues from there, and the true rest is the
+reference. Texts without a rest are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from lexigraph.abilities.language import LanguageModel
 from lexigraph.decoding.degeneration import distinct, longest_loop, profile, repetition
-from lexigraph.decoding.diagnose import beam_table
+from lexigraph.decoding.diagnose import Trial, beam_table
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.scoring import token_log_probabilities
 
@@ -32,30 +32,17 @@ TEXT_COLUMNS = (
 )
 
 
-def beam_rows(
-    model: LanguageModel,
-    texts: Sequence[str],
-    widths: Sequence[int],
-    *,
-    prompt_tokens: int = 3,
-    alpha: float = 0.7,
-    max_new: int = 60,
-) -> list[tuple[str, ...]]:
-    """Quality (BLEU of the rest against the true rest, sacreBLEU 13a), score and time against beam width."""
+def beam_rows(trial: Trial, widths: Sequence[int]) -> list[tuple[str, ...]]:
+    """Quality (BLEU against the right texts, sacreBLEU 13a), score and time against beam width."""
     from sacrebleu import corpus_bleu
 
-    ids = [row.tolist() for row in model.rows(model.longer(texts, prompt_tokens))[0]]
-    prompts = [row[:prompt_tokens] for row in ids]
-    rests = [model.tokenizer.decode(row[prompt_tokens:]) for row in ids]
-
     def bleu(found: Sequence[Hypothesis]) -> float:
-        return corpus_bleu([model.tokenizer.decode(h.tokens) for h in found], [rests]).score
+        return corpus_bleu([trial.decode(h.tokens) for h in found], [trial.texts]).score
 
-    table = beam_table(lambda width: model.search(prompts, width=width, max_new=max_new, alpha=alpha), bleu, widths)
     return [
         (str(row.width), f"{row.quality:.2f}", f"{row.log_probability:.3f}", f"{row.score:.3f}", f"{row.length:.1f}",
          f"{row.seconds:.2f}")
-        for row in table
+        for row in beam_table(trial.search, bleu, widths)
     ]  # fmt: skip
 
 

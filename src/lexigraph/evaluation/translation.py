@@ -6,6 +6,8 @@ accuracy   the share of tokens that are the most probable one
 bleu       sacreBLEU (13a) of what beam search writes, against the targets as they were given (reference:raw) or
            cleaned by the recipe (reference:cleaned), never through the tokenizer
 chrf       chrF2 of the same: characters, which do not mind how words are cut
+by_length  BLEU by the number of words of the source, between white space
+by_direction   of a model of several languages: NLL and BLEU of each direction by itself
 too_long   how many lines or pairs the model cannot hold: they are in none of these scores
 
 BLEU and chrF are measured where sources and targets are given. Where a system learns from plain text, which it
@@ -15,6 +17,10 @@ on that.
 
 from __future__ import annotations
 
+import warnings
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -38,6 +44,7 @@ from lexigraph.text.vocabularies import TEXT
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU, CHRF
 
+LENGTHS = (5, 10, 15, 20, 30, 40, 60)  # words of a source: the last of each group
 METRICS = {"loss": False, "nll": False, "accuracy": True}  # for `train.metric`: is greater better?
 BEAM, ALPHA = 5, 0.7
 RESAMPLES = 1000
@@ -53,10 +60,20 @@ class CorpusScores(TypedDict, total=False):
     exact: Figure
 
 
+class Group(TypedDict, total=False):
+    """What is measured of some of the pairs."""
+
+    bleu: Figure
+    nll: Figure
+    sentences: int
+
+
 class Written(CorpusScores, Counted, total=False):
     """The same, and how many texts it comes from."""
 
     sentences: int
+    by_length: dict[str, Group]
+    by_direction: dict[str, Group]
 
 
 class Scores(Written):
@@ -72,7 +89,7 @@ class Scores(Written):
 def row_sums(
     network: TranslationNetwork, batch: Batch, carry: Carry | None
 ) -> tuple[dict[str, Tensor], Carry | None]:
-    """Loss, NLL, right tokens and tokens of every target."""
+    """Loss, NLL, right tokens and tokens of every target, and the token that its source begins with."""
     hidden = network.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
     valid, slice_ = batch["targets"] != IGNORE, max(1, SLICE // len(network.output_table))
     parts = zip(hidden[valid].split(slice_), batch["targets"][valid].split(slice_), strict=True)
@@ -80,7 +97,8 @@ def row_sums(
     row = valid.nonzero()[:, 0].cpu()
     values = [*found, torch.ones(len(row), dtype=torch.double)]
     sums = (torch.bincount(row, value, minlength=len(valid)) for value in values)
-    return dict(zip(("loss", "nll", "right", "tokens"), sums, strict=True)), None
+    first = batch["source"][:, len(network.lead)].double().cpu()
+    return dict(zip(("loss", "nll", "right", "tokens", "first"), (*sums, first), strict=True)), None
 
 
 def _token_scores(
@@ -111,20 +129,17 @@ def validate(network: TranslationNetwork, table: Table, recipe: Recipe, device: 
 
 
 def scores(model: Translator, table: Table, steps: int, unigrams: np.ndarray, baseline: None = None) -> Scores:
-    """All scores of a held-out table. Only the first `eval.sentences` pairs are translated."""
+    """All scores of a held-out table. Only the first `eval.sentences` pairs, of each direction, are translated."""
     rows, traits = measured(model.network, table, model.recipe, row_sums, model.device), model.network.traits
     tokens = rows["tokens"]
     whole: Written = {}
     more = {}
     if TARGET in table.columns and model.recipe.eval.sentences:
-        starts, lengths = table.cut(traits)
-        first = slice(model.recipe.eval.sentences)
-        chosen = table.examples_of(Rows(starts[first], lengths[first]), SOURCE)
-        sources = [np.asarray(table.columns[SOURCE].of(example))[1:-1] for example in chosen.tolist()]
-        found = model.translations(sources, beam=BEAM, alpha=ALPHA)
-        written = model.tokenizer.decode_batch([best[0].tokens for best in found])
-        whole = {**corpus_scores(written, table.columns[TARGET].raw(chosen)), "sentences": len(written)}
+        whole = _written(model, table)
         more = {"decoding": f"beam-{BEAM}-alpha-{ALPHA}", "reference": reference(model)}
+        for name, group in whole.get("by_direction", {}).items():
+            own = rows["first"] == model.reading_tokenizer.special[name]
+            group["nll"] = metric(rows["nll"][own], tokens[own])
     if model.recipe.data.unit != "stream":
         whole["too_long"] = table.too_long(traits)
     return {
@@ -135,6 +150,59 @@ def scores(model: Translator, table: Table, steps: int, unigrams: np.ndarray, ba
         "tokens": int(tokens.sum()),
         "signature": signature(model, table, steps, **more),
     }
+
+
+def _written(model: Translator, table: Table) -> Written:
+    """What is measured of translations: of all, by the length of sources, and by direction if there are any."""
+    traits, ids = model.network.traits, {model.reading_tokenizer.special[name]: name for name in model.directions}
+    source, target, most = table.columns[SOURCE], table.columns[TARGET], model.recipe.eval.sentences
+    examples = table.examples_of(Rows(*table.cut(traits)), SOURCE)
+    assert source.offsets is not None
+    named = np.array([ids.get(token, "") for token in source.values[source.offsets[examples] + 1].tolist()])
+    if ids and (bare := int((named == "").sum())):
+        warnings.warn(
+            f"{bare:,} of {len(named):,} sources say no direction, and this model knows {', '.join(ids.values())}: "
+            "name files as de=FILE, or a field for it in data.columns.",
+            stacklevel=2,
+        )
+    chosen = np.sort(np.concatenate([np.flatnonzero(named == name)[:most] for name in np.unique(named)]))
+    examples, named = examples[chosen], named[chosen]
+    sources = [np.asarray(source.of(example))[1:-1] for example in examples.tolist()]
+    found = model.translations(sources, beam=BEAM, alpha=ALPHA)
+    written = model.tokenizer.decode_batch([best[0].tokens for best in found])
+    read, wanted = source.raw(examples), target.raw(examples)
+    whole: Written = {**corpus_scores(written, wanted), "sentences": len(written)}
+    whole["by_length"] = by_group([length_group(text) for text in read], written, wanted, LENGTH_GROUPS)
+    if ids:
+        whole["by_direction"] = by_group(named.tolist(), written, wanted, model.directions)
+    return whole
+
+
+LENGTH_GROUPS = [f"{first + 1}-{last}" for first, last in pairwise((0, *LENGTHS))] + [f"over {LENGTHS[-1]}"]
+
+
+def length_group(source: str) -> str:
+    """The group of a source by its words.
+
+    >>> length_group("A man sleeps ."), length_group("word " * 61)
+    ('1-5', 'over 60')
+    """
+    return LENGTH_GROUPS[bisect_left(LENGTHS, len(source.split()))]
+
+
+def by_group(
+    groups: Sequence[str], written: Sequence[str], wanted: Sequence[str], names: Sequence[str]
+) -> dict[str, Group]:
+    """BLEU of each group of texts that has any, in the order of `names`."""
+    from sacrebleu.metrics import BLEU
+
+    found: dict[str, Group] = {}
+    for name in names:
+        own = [number for number, group in enumerate(groups) if group == name]
+        if own:
+            both = [written[number] for number in own], [wanted[number] for number in own]
+            found[name] = {"bleu": _resampled(BLEU(tokenize="13a", force=True), *both), "sentences": len(own)}
+    return found
 
 
 def corpus_scores(written: list[str], wanted: list[str]) -> CorpusScores:

@@ -164,7 +164,7 @@ class Seq2Seq(TranslationNetwork):
         config = self.config
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
-        x = self._dropped((self.source_embedding or self.embedding)(ids))
+        x = self._dropped(self.source_table(ids))
         if config.reversed:
             x = backwards(x, lengths)
         ends: list[Memories] = []
@@ -271,8 +271,8 @@ class Seq2Seq(TranslationNetwork):
             if draws is None:
                 place = log_a.argmax(2, keepdim=True)
             else:
-                place = (weights.detach().cumsum(2) < draws.reshape(n, -1, 1)).sum(2, keepdim=True)
-                place = torch.minimum(place, source["lengths"][:, None, None] - 1)
+                reached = weights.detach().cumsum(2)  # whose end is 1 but for rounding; no weight of 0 is ever drawn
+                place = (reached < draws.reshape(n, -1, 1) * reached[:, :, -1:]).sum(2, keepdim=True)
             chosen = log_a.gather(2, place).reshape(shape)
             weights = torch.zeros_like(weights).scatter(2, place, 1.0)
         context = weights @ source["memory"]

@@ -96,7 +96,7 @@ class EncoderDecoder(TranslationNetwork):
 
     def embedding_of(self, decoder: bool) -> nn.Embedding:
         """The table of a side."""
-        return self.embedding if decoder or self.source_embedding is None else self.source_embedding
+        return self.embedding if decoder else self.source_table
 
     @property
     def output_table(self) -> Float[Tensor, "V d"]:

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import linear
 from lexigraph.nn.network import Beginning, Decoder, Examples, Outputs, Seeds, ragged, unpadded
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
@@ -39,6 +40,8 @@ def pairs(separate: bool = False) -> dict[str, Column]:
 class TranslationNetwork(Decoder):
     """A network whose call, `network(source_ids, target_ids)`, gives logits."""
 
+    embedding: TokenTable  # of targets, and of sources unless they have their own
+    source_embedding: TokenTable | None
     written = TARGET
     aligned = True  # whether its steps can say where in the source they looked
 
@@ -60,6 +63,11 @@ class TranslationNetwork(Decoder):
         self.traits = Traits(
             context=self.context, windowed=SOURCE, reads_whole=True, causal=TARGET, corrupts_on_host=True
         )
+
+    @property
+    def source_table(self) -> TokenTable:
+        """What sources are read by."""
+        return self.embedding if self.source_embedding is None else self.source_embedding
 
     # ---- what a network decides --------------------------------------------------------------------------
 

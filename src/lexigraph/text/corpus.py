@@ -130,7 +130,12 @@ def examples(data: recipes.Data, columns: Columns, cleaner: clean.LineRule | Non
 def fields_of(columns: Columns) -> dict[str, bool]:
     """The fields that columns are read from, and whether a record must have each."""
     fields = {column.field_of(name): not column.blank for name, column in columns.items()}
-    return fields | {column.lead: False for column in columns.values() if column.lead}
+    return fields | dict.fromkeys(leads_of(columns), False)
+
+
+def leads_of(columns: Columns) -> list[str]:
+    """The fields that name a special token to put in front of a text."""
+    return [column.lead for column in columns.values() if column.lead]
 
 
 def cleaned_fields(columns: Columns) -> list[str]:
@@ -317,7 +322,8 @@ def _records(
     hung = {
         c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "heads"
     }
-    for record in _fields(file, data, fields, [field for field, kind in arrays.items() if kind == "vectors"]):
+    numbers = [field for field, kind in arrays.items() if kind == "vectors"]
+    for record in _fields(file, data, fields, leads_of(columns), numbers):
         values, key = dict(record.columns), record.columns[first]
         if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
             raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
@@ -355,13 +361,18 @@ def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
 
 
 def _fields(
-    file: str, data: recipes.Data, fields: dict[str, bool], numbers: Sequence[str]
+    file: str, data: recipes.Data, fields: dict[str, bool], leads: Sequence[str], numbers: Sequence[str]
 ) -> Iterator[readers.Record]:
     """Records with these fields, by the names or numbers that the recipe gives them in the file.
 
-    numbers: the fields that hold sequences of vectors.
+    leads: the fields that hold directions, read where a file has them. numbers: those that hold sequences of vectors.
     """
     needed = [field for field, required in fields.items() if required]
+    direction, file = parallel.directed(file)
+    if direction:
+        records = _fields(file, data, fields, leads, numbers)
+        yield from parallel.with_direction(records, direction, leads, file)
+        return
     if files.built_in(file):
         yield from builtin.records(needed, data.sentences, file)
         return
@@ -380,4 +391,6 @@ def _fields(
         )
     documents = "none" if data.documents == "line" else data.documents
     source = Source(file, encoding=data.encoding)
-    yield from readers.read(source, mapped or None, documents, data.max_chars, needed=needed, numbers=numbers)
+    yield from readers.read(
+        source, mapped or None, documents, data.max_chars, needed=needed, welcome=leads, numbers=numbers
+    )

@@ -19,10 +19,13 @@ from lexigraph.text.readers import Value
 from lexigraph.text.spans import SchemeCheck, converted
 from lexigraph.text.tables import Row
 from lexigraph.text.trees import UNARY, Span
-from lexigraph.text.vocabularies import Labels, Vocabularies
+from lexigraph.text.vocabularies import ROLES, Labels, Vocabularies, sentinels
 
 if TYPE_CHECKING:
     from lexigraph.text.tokenizer import Tokenizer
+
+
+USUAL = {name for names in ROLES.values() for name in names} | {"<cls>", "<sep>", "[CLS]", "[SEP]"}
 
 
 @dataclass(frozen=True)
@@ -176,10 +179,27 @@ def _until(column: Column, name: str) -> str:
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:
-    """The id of a special token, or a sentence that says how to have one."""
-    if name not in tokenizer.special:
-        raise LexigraphError(
-            f"{name!r} is no special token of this model; it has {', '.join(tokenizer.special)}. Directions are "
-            'listed before training, as in tokenizer.special = ["<2de>", "<2en>"].'
-        )
-    return tokenizer.special[name]
+    """The id of a special token, or a sentence that says which ones there are. `de` is <de> or <2de>, too."""
+    known = directions(tokenizer)
+    for spelt in (name, *spellings(name)):
+        if spelt in known or (tokenizer.kind == "imported" and spelt in tokenizer.special):
+            return tokenizer.special[spelt]
+    if not known:
+        raise LexigraphError(f"{name!r}: this model was taught no directions, and writes one language.")
+    raise LexigraphError(
+        f"{name!r} is no direction of this model; it has {', '.join(known)}. A direction has to be one of the "
+        "training text: name files there as de=FILE, or a field for it in data.columns."
+    )
+
+
+def spellings(name: str) -> tuple[str, str]:
+    """The special tokens that the name of a direction may stand for, the usual one last."""
+    return f"<{name}>", f"<2{name}>"
+
+
+def directions(tokenizer: Tokenizer) -> list[str]:
+    """The special tokens that have no part to play but to say which language or task is wanted."""
+    if tokenizer.kind == "imported":  # nobody knows what its special tokens are for
+        return []
+    parts = {*tokenizer.roles.values(), *sentinels(tokenizer)} | {tokenizer.special.get(name) for name in USUAL}
+    return [name for name, i in tokenizer.special.items() if i not in parts]

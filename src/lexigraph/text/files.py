@@ -4,6 +4,7 @@
     expand(("a.txt", "b/*.txt"))    several; a pattern stands for all files that it fits
     expand("letters.zip")           every text in the archive, by names as `letters.zip/may.txt`
     expand("-")                     standard input, kept in a temporary file
+    expand("de=pairs")              what `pairs` stands for, each with the direction `de` (parallel.py)
 
 A recipe holds the names as they were given (`named`), so that a run folder says what it was trained on. Texts that
 come from Python are kept in a temporary file, too: text is never all in memory.
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import archives, languages, readers
+from lexigraph.text import archives, languages, parallel, readers
 from lexigraph.text.source import COMPRESSED, MARKS
 
 GRAMMAR, SENTIMENT, DATES, UNSEEN_DATES, CODED = "grammar", "sentiment", "dates", "dates:unseen", "coded"
@@ -71,9 +72,11 @@ def names_a_file(item: object) -> bool:
         return True
     if not isinstance(item, str):
         return False
+    item = parallel.directed(item)[1]
     known = "|".join(suffix[1:] for suffix in (*readers.FORMATS, ".txt", ".zip", *COMPRESSED))
     with suppress(OSError, ValueError):  # a text may be too long for a name
-        return bool(re.fullmatch(rf"\S+\.({known})", item, re.IGNORECASE)) or os.path.exists(item)
+        looks = bool(re.fullmatch(rf"\S+\.({known})", item, re.IGNORECASE))
+        return looks or os.path.exists(item) or parallel.sides(item) is not None
     return False
 
 
@@ -84,6 +87,9 @@ def built_in(name: str) -> bool:
 
 def find(name: str) -> str:
     """A name as given, or under the folder that LEXIGRAPH_DATA names."""
+    direction, name = parallel.directed(name)
+    if direction:
+        return f"{direction}={find(name)}"
     root = os.environ.get("LEXIGRAPH_DATA")
     if built_in(name) or name == STDIN or name in _spooled:
         return name
@@ -140,6 +146,9 @@ def several(names: Names) -> tuple[str, ...]:
 def _files(name: str) -> list[str]:
     if built_in(name):
         return [name]
+    direction, name = parallel.directed(name)
+    if direction:
+        return [f"{direction}={file}" for file in _files(name)]
     name = find(name)
     if kept := _kept(name):
         return [str(kept)]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
-from lexigraph.text import clean
+from lexigraph.text import clean, files, parallel
 from lexigraph.text.columns import Columns
-from lexigraph.text.corpus import examples
-from lexigraph.text.encoding import labels_of, number_of, running
+from lexigraph.text.corpus import examples, leads_of
+from lexigraph.text.encoding import labels_of, number_of, running, spellings
 from lexigraph.text.spans import completed
 
 if TYPE_CHECKING:  # counting words needs none
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.vocabularies import Vocabularies, Vocabulary
 
 ALL = 10_000_000  # tokens: none is left out for want of room
+MOST_DIRECTIONS = 1000
 
 
 def learn_vocabularies(
@@ -47,6 +48,7 @@ def learn_vocabularies(
             kind = next(iter(own.values())).cut
             settings = recipes.Tokenizer(kind, size=ALL, min_count=2) if kind else recipe.tokenizer
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
+            special += _directions(data, columns, cleaner, leads_of(own), special)
             found[name] = _tokenizer(settings, special, (running(value) for _, _, value in values))
         elif kinds <= {"tags", "class", "spans"}:
             seen = {label for column, _, value in values for label in labels_of(column, value)}
@@ -66,6 +68,35 @@ def learn_vocabularies(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."
             )
     return Vocabularies(found)
+
+
+def _directions(
+    data: recipes.Data,
+    columns: Columns,
+    cleaner: clean.LineRule | None,
+    leads: Sequence[str],
+    known: Collection[str],
+) -> tuple[str, ...]:
+    """Special tokens for what the training text names before its texts, as a direction, and none is known for."""
+    if not leads or not _directed(data, columns, cleaner, leads):
+        return ()
+    training = (example.values for example in examples(data, columns, cleaner) if example.split == "train")
+    seen = {str(values.get(lead, "")) for values in training for lead in leads} - {""}
+    new = sorted(name for name in seen if not {name, *spellings(name)} & {*known})
+    if len(new) > MOST_DIRECTIONS:
+        raise LexigraphError(
+            f"The field {leads[0]!r} names {len(new):,} directions, as {new[0]!r} and {new[1]!r}. Is it the right "
+            "one? data.columns says which field is which."
+        )
+    return tuple(name if name.startswith("<") else spellings(name)[-1] for name in new)
+
+
+def _directed(data: recipes.Data, columns: Columns, cleaner: clean.LineRule | None, leads: Sequence[str]) -> bool:
+    """Whether texts may have directions, as names of files or the first record tell; most texts have none, and need
+    not be read for them."""
+    first = next(examples(data, columns, cleaner), None)
+    named = any(parallel.directed(name)[0] for name in files.several(data.train))
+    return named or (first is not None and any(lead in first.values for lead in leads))
 
 
 def _written(columns: Columns, vocabulary: str) -> bool:

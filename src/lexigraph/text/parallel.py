@@ -1,11 +1,15 @@
 """Two files that say the same line by line, in two languages: `train.en+train.de` stands wherever pairs are expected.
 
+With `de=train.en+train.de`, or `de=pairs.tsv`, all pairs have the direction `de`: what a model is told that learns to
+write several languages.
+
 Line n of one belongs to line n of the other. Lines that are blank in both are left out; one that is blank in a single
 file, or has no counterpart, is refused with its number: from there on all pairs might be wrong.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -15,6 +19,30 @@ from lexigraph.text.readers import Record
 from lexigraph.text.source import Source, line_blocks
 
 BETWEEN = "+"
+DIRECTED = re.compile(r"(<[^<>=\s/]+>|\w[\w-]*)=(.+)", re.DOTALL)
+
+
+def directed(name: str) -> tuple[str, str]:
+    """The direction that a name gives to its pairs, if it is no file itself, and what stands behind it.
+
+    >>> directed("de=train.en+train.de"), directed("pairs.tsv")
+    (('de', 'train.en+train.de'), ('', 'pairs.tsv'))
+    """
+    found = DIRECTED.fullmatch(name)
+    return ("", name) if found is None or Path(name).exists() else (found[1], found[2])
+
+
+def with_direction(records: Iterator[Record], direction: str, fields: Sequence[str], name: str) -> Iterator[Record]:
+    """The records of a file, all of one direction; `fields`: where it goes."""
+    if not fields:
+        raise UsageError(f"{direction}={name} gives a direction, and this recipe reads none: translators do.")
+    for record in records:
+        if stated := [field for field in fields if field in record.columns]:
+            raise UsageError(
+                f"{direction}={name}, line {record.line}: there is a field {stated[0]!r} as well. Leave out "
+                f"{direction}=, or the field in data.columns."
+            )
+        yield record._replace(columns=record.columns | dict.fromkeys(fields, direction))
 
 
 def sides(name: str) -> tuple[str, str] | None:

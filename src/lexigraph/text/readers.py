@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -48,6 +48,7 @@ TREE_FIELDS: dict[str, Callable[[trees.Tree], Value]] = {  # of trees in bracket
 BRACKETED = {"tree", "phrases"}  # what makes plain text trees: where one of these is asked for, it is brackets
 
 Columns = Mapping[str, str]  # our name → the file's field
+Wanted = tuple[Sequence[str], Sequence[str]]  # without such a map: names that are needed, and that are welcome
 Lines = Iterator[tuple[int, str]]  # number, line
 Filled = Iterator[tuple[int, str, int]]  # number, line that is not blank, number of its paragraph
 Split = Iterator[tuple[int, list[str], int]]  # likewise, the fields of a row
@@ -73,6 +74,7 @@ def read(
     max_chars: int = MAX_CHARS,
     limit: int | None = None,
     needed: Sequence[str] = ("text",),
+    welcome: Sequence[str] = (),
     numbers: Sequence[str] = (),
 ) -> Iterator[Record]:
     """Yield the records of a file one by one.
@@ -87,6 +89,7 @@ def read(
         limit: stop after this many records.
         needed: without `columns`, the fields to read, by these names; of a TSV file whose first row has not all of
             them, the first columns.
+        welcome: further ones, read by these names where the first record or the header has them.
         numbers: our names of those that hold lists of numbers, in JSON.
     """
     source = path if isinstance(path, Source) else Source(path)
@@ -107,21 +110,22 @@ def read(
         raise UsageError(f"{source.path}: a file of trees is one document; leave data.documents at 'none'.")
     counted = count(1)
     if kind == "parquet":
-        return islice(_records(source.path, counted, _parquet_rows(source, counted, fields, by_field, needed)), limit)
+        return islice(
+            _records(source.path, counted, _parquet_rows(source, counted, fields, by_field, (needed, welcome))), limit
+        )
     lines = zip(counted, chain.from_iterable(line_blocks(source, max_chars)), strict=False)
     if kind in CONLL_DEFAULT:
         rows = _conll_rows(lines, fields or CONLL_DEFAULT[kind], kind)
     elif kind == "trees":
         rows = _tree_rows(lines, fields or {name: name for name in needed})
     elif kind == "csv":
-        rows = _table_rows(_csv_lines(lines, documents == "blank"), fields, by_field, needed, header=True)
+        split = _csv_lines(lines, documents == "blank")
+        rows = _table_rows(split, fields, by_field, (needed, welcome), header=True)
     elif kind == "tsv":
         split = ((number, line.split("\t"), part) for number, line, part in _filled(lines, documents == "blank"))
-        rows = _table_rows(split, fields, by_field, needed, header=False)
+        rows = _table_rows(split, fields, by_field, (needed, welcome), header=False)
     elif kind == "json":
-        rows = _json_rows(
-            _filled(lines, documents == "blank"), fields or {name: name for name in needed}, by_field, numbers
-        )
+        rows = _json_rows(_filled(lines, documents == "blank"), fields, by_field, (needed, welcome), numbers)
     else:
         (name,) = fields or ("text",)
         rows = ((number, {name: line}, part) for number, line, part in _filled(lines, documents == "blank"))
@@ -200,11 +204,18 @@ def _filled(lines: Lines, by_blank: bool) -> Filled:
             paragraph += by_blank
 
 
-def _json_rows(lines: Filled, fields: Columns, by_field: str, numbers: Sequence[str]) -> Rows:
+def _json_rows(lines: Filled, fields: Columns, by_field: str, wanted: Wanted, numbers: Sequence[str]) -> Rows:
     for number, line, paragraph in lines:
         item = _json_object(line)
+        fields = fields or _own_names(wanted, item)
         values: dict[str, Value] = {name: _json_value(item, key, name in numbers) for name, key in fields.items()}
         yield number, values, _json_value(item, by_field) if by_field else paragraph
+
+
+def _own_names(wanted: Wanted, known: Container[str]) -> Columns:
+    """Fields by our own names: those that are needed, and those that are welcome where they are known."""
+    needed, welcome = wanted
+    return {name: name for name in (*needed, *(name for name in welcome if name in known))}
 
 
 def _json_object(line: str) -> dict[str, Json]:
@@ -265,14 +276,16 @@ def csv_delimiter(line: str) -> str:
     return max(",;\t", key=line.count)
 
 
-def _table_rows(rows: Split, fields: Columns, by_field: str, needed: Sequence[str], header: bool) -> Rows:
+def _table_rows(rows: Split, fields: Columns, by_field: str, wanted: Wanted, header: bool) -> Rows:
     """Rows of a table by the names in its header, or by number. header: without `fields`, the first row is one."""
     positions: list[int] = []  # of the fields, and of the one that tells the document
     least = 0
     for number, row, paragraph in rows:
         if not positions:
+            needed, _ = wanted
             by_name = header or set(needed) <= set(row)
-            fields = fields or {name: name if by_name else str(place) for place, name in enumerate(needed, 1)}
+            by_place = {name: str(place) for place, name in enumerate(needed, 1)}
+            fields = fields or (_own_names(wanted, row) if by_name else by_place)
             keys = [*fields.values(), by_field or "1"]
             positions = _positions(keys, row, names=row)
             least = max(positions) + 1
@@ -291,11 +304,9 @@ def _is_number(key: str) -> bool:
     return key.removeprefix("-").isdigit()
 
 
-def _parquet_rows(
-    source: Source, numbers: Iterator[int], fields: Columns, by_field: str, needed: Sequence[str]
-) -> Rows:
+def _parquet_rows(source: Source, numbers: Iterator[int], fields: Columns, by_field: str, wanted: Wanted) -> Rows:
     known = parquet.names(source.path)
-    fields = fields or {name: name for name in needed}
+    fields = fields or _own_names(wanted, known)
     keys = [*fields.values(), *([by_field] if by_field else [])]
     chosen = [known[place] for place in _positions(keys, known, names=known)]
     for row in parquet.rows(source.path, chosen):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lexigraph.abilities.directions import To
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.abilities.translating import Translation, Translator
 from lexigraph.errors import UsageError
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 LEAD = "Rows are the pieces that were written, columns those of the source; dark: where the model looked."
 
 
-def translated(model: TextModel, text: str) -> Translation:
+def translated(model: TextModel, text: str, to: To = None) -> Translation:
     """A text's translation with its alignment."""
     if not isinstance(model, Translator):
         raise UsageError(f"A {model.recipe.system} model translates nothing: an alignment is a translator's.")
-    (best,) = model.translate([text], alignment=True)
+    (best,) = model.translate([text], alignment=True, to=to)
     found = best[0]
     assert isinstance(found, Translation)
     return found
