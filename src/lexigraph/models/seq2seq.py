@@ -31,9 +31,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import UsageError
+from lexigraph.models.seq2seq_segments import MEMORIES, segments_of
 from lexigraph.nn.alignment import Alignment, Looks, Score, Window
 from lexigraph.nn.embedding import TokenTable
-from lexigraph.nn.network import Examples, Seeds
+from lexigraph.nn.network import Examples, Seeds, Segment
 from lexigraph.nn.recurrent import Recurrent, Stack, backwards
 from lexigraph.nn.recurrent import State as Memories
 from lexigraph.nn.stepper import State, Step
@@ -48,7 +49,6 @@ from lexigraph.text.columns import MAIN, Columns
 from lexigraph.text.vocabularies import Vocabularies
 
 LOOKS = 80  # stream of random numbers
-MEMORIES = ("h", "c")  # of cells, by name
 
 
 @dataclass(frozen=True)
@@ -162,19 +162,20 @@ class Seq2Seq(TranslationNetwork):
         self._fits(ids.shape[1])
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
-        return self._begun(*self.encoder(self._first(ids, lengths), lengths), lengths)
+        x, state = self.encoder(self.first_input(ids, lengths), lengths)
+        return self.begun(x, state, lengths)
 
-    def _first(self, ids: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B S e"]:
+    def first_input(self, ids: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B S e"]:
         """What the encoder's first layer reads."""
-        x = self._dropped((self.source_embedding or self.embedding)(ids))
+        x = self.dropped((self.source_embedding or self.embedding)(ids))
         return backwards(x, lengths) if self.config.reversed else x
 
-    def _begun(
+    def begun(
         self, x: Float[Tensor, "B S d"], state: Memories, lengths: Int[Tensor, " B"]
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The same from what the encoder found."""
         config = self.config
-        memory = self._dropped(backwards(x, lengths) if config.reversed else x)
+        memory = self.dropped(backwards(x, lengths) if config.reversed else x)
         source = {"lengths": lengths}
         if self.aligned:
             source |= {"memory": memory, "keys": self.alignment.keys(memory)}
@@ -193,9 +194,9 @@ class Seq2Seq(TranslationNetwork):
         self, source: Int[Tensor, "B S"], inputs: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B T e"]:
         self._fits(inputs.shape[1])
-        return self._write(inputs, *self.read(source, lengths))[0]
+        return self.write(inputs, *self.read(source, lengths))[0]
 
-    def _write(
+    def write(
         self,
         inputs: Int[Tensor, "R T"],
         source: dict[str, Tensor],
@@ -203,8 +204,8 @@ class Seq2Seq(TranslationNetwork):
         draws: Float[Tensor, "R T"] | None = None,
     ) -> tuple[Float[Tensor, "R T e"], dict[str, Tensor], Looks | None]:
         """The readouts of tokens, all at once if no step needs to know what the one before it looked at."""
-        e = self._read_again(inputs)
-        if not self._stepwise:
+        e = self.read_again(inputs)
+        if not self.stepwise:
             return self._pass(e, source, rows, draws)
         readouts: list[Tensor] = []
         looked: list[Looks] = []
@@ -216,13 +217,13 @@ class Seq2Seq(TranslationNetwork):
         return torch.cat(readouts, 1), rows, Looks.in_time(looked) if looked else None
 
     @property
-    def _stepwise(self) -> bool:
+    def stepwise(self) -> bool:
         """Whether a step of the decoder needs the one before it."""
         return self.config.feeding or (self.aligned and self.config.attends == "before")
 
-    def _read_again(self, inputs: Int[Tensor, "R T"]) -> Float[Tensor, "R T _"]:
+    def read_again(self, inputs: Int[Tensor, "R T"]) -> Float[Tensor, "R T _"]:
         """What the decoder reads of what it has written."""
-        return self._dropped(self.bias.new_zeros(*inputs.shape, 0) if self.config.blind else self.embedding(inputs))
+        return self.dropped(self.bias.new_zeros(*inputs.shape, 0) if self.config.blind else self.embedding(inputs))
 
     def _pass(
         self,
@@ -233,17 +234,17 @@ class Seq2Seq(TranslationNetwork):
     ) -> tuple[Float[Tensor, "R T e"], dict[str, Tensor], Looks | None]:
         """Some steps at once: one, where a step needs the one before it."""
         now = source | rows if draws is None else source | rows | {"draws": draws}
-        below = self._below(x, now)
-        h, state = self.decoder(below.x, state=self._upper(now), given=below.given)
-        readout, looks = self._above(h, below, now)
+        below = self.below(x, now)
+        h, state = self.decoder(below.x, state=self.upper(now), given=below.given)
+        readout, looks = self.above(h, below.context, now)
         if below.end:
             state = {name: torch.cat([below.end[name], value], 1) for name, value in state.items()}
         rows = state | {"time": rows["time"] + x.shape[1]}
         if self.config.feeding:
             rows["fed"] = readout[:, -1]
-        return self._dropped(readout), rows, looks
+        return self.dropped(readout), rows, looks or below.looks
 
-    def _below(self, x: Float[Tensor, "R T _"], now: dict[str, Tensor]) -> Below:
+    def below(self, x: Float[Tensor, "R T _"], now: dict[str, Tensor]) -> Below:
         """All that comes before the decoder's layers, or (attends lowest) before its upper ones."""
         config, width = self.config, len(x) // len(now["lengths"])
         given, context, looks = [], None, None
@@ -260,17 +261,17 @@ class Seq2Seq(TranslationNetwork):
         first = {name: now[name][:, :1] for name in MEMORIES if name in now}
         low, end = self.lowest(x, state=first, given=beside)
         context, looks = self._look(low, now)
-        return Below(self._dropped(low), context, context, looks, end)
+        return Below(self.dropped(low), context, context, looks, end)
 
-    def _upper(self, now: dict[str, Tensor]) -> Memories:
-        """The states of the layers that `_below` leaves."""
+    def upper(self, now: dict[str, Tensor]) -> Memories:
+        """The states of the layers that `below` leaves."""
         return {name: now[name][:, int(self.lowest is not None) :] for name in MEMORIES if name in now}
 
-    def _above(
-        self, h: Float[Tensor, "R T d"], below: Below, now: dict[str, Tensor]
+    def above(
+        self, h: Float[Tensor, "R T d"], context: Float[Tensor, "R T d"] | None, now: dict[str, Tensor]
     ) -> tuple[Float[Tensor, "R T e"], Looks | None]:
-        """The readouts of the top layer's states."""
-        context, looks = below.context, below.looks
+        """The readouts of the top layer's states; and where they looked, if that is done now."""
+        looks = None
         if self.aligned and self.config.attends == "after":
             context, looks = self._look(h, now)
         if self.readout is None:
@@ -280,7 +281,7 @@ class Seq2Seq(TranslationNetwork):
     def _look(self, queries: Float[Tensor, "R T d"], now: dict[str, Tensor]) -> tuple[Float[Tensor, "R T d"], Looks]:
         return self.alignment.look(queries, now, now["time"], now.get("draws"), self.config.hard)
 
-    def _dropped(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape d"]:
+    def dropped(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape d"]:
         return F.dropout(x, self.config.dropout, self.training)
 
     # ---- training ----------------------------------------------------------------------------------------
@@ -295,10 +296,11 @@ class Seq2Seq(TranslationNetwork):
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         draws = batch.tensors.get("draws")
-        hidden, _, looks = self._write(batch["inputs"], *self.read(batch["source"], batch["source_lengths"]), draws)
-        return self._terms(hidden, looks, batch), None
+        hidden, _, looks = self.write(batch["inputs"], *self.read(batch["source"], batch["source_lengths"]), draws)
+        return self.all_terms(hidden, looks, batch), None
 
-    def _terms(self, hidden: Float[Tensor, "B T e"], looks: Looks | None, batch: Batch) -> Terms:
+    def all_terms(self, hidden: Float[Tensor, "B T e"], looks: Looks | None, batch: Batch) -> Terms:
+        """The loss of readouts and, where looks were drawn, what those learn from."""
         terms = self.terms(hidden, batch)
         if "draws" not in batch.tensors or looks is None or looks.chosen is None or self.expected is None:
             return terms
@@ -313,6 +315,9 @@ class Seq2Seq(TranslationNetwork):
         )
         return terms | {name: Term(total, batch.counts[name]) for name, total in totals.items()}
 
+    def segments(self) -> list[Segment]:
+        return segments_of(self)
+
     # ---- decoding ----------------------------------------------------------------------------------------
 
     def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
@@ -324,7 +329,7 @@ class Seq2Seq(TranslationNetwork):
 
     def step(self, state: State, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. `attention`: where it looked in the source."""
-        readout, rows, looks = self._write(tokens[:, None], state.source, state.rows)
+        readout, rows, looks = self.write(tokens[:, None], state.source, state.rows)
         where = looks.log_weights[:, 0].exp() if attention and looks else None
         return Step(self.logits(readout[:, 0]), replace(state, rows=rows), where)
 
