@@ -87,13 +87,12 @@ class Pipeline:
             if parameter.requires_grad and self.owners[name] in groups
         ]
         self.counted = [parameter for name, parameter in own.items() if self.owners[name][0] == world.rank]
-        kept = {parameter.untyped_storage().data_ptr() for parameter in own.values()}
-        self.foreign: dict[int, tuple[torch.UntypedStorage, int]] = {}
-        for name in self.parameters.keys() - own.keys():
-            self.parameters[name].requires_grad_(False)
-            storage = self.parameters[name].untyped_storage()
-            if storage.data_ptr() not in kept:
-                self.foreign[storage.data_ptr()] = (storage, storage.nbytes())
+        self.foreign = [parameter for name, parameter in self.parameters.items() if name not in own]
+        for parameter in self.foreign:
+            parameter.requires_grad_(False)
+        ids = {id(parameter) for parameter in self.foreign}
+        kernels = [module for module in network.modules() if isinstance(module, nn.RNNBase)]
+        self.kernels = [kernel for kernel in kernels if any(id(weight) in ids for weight in kernel.parameters())]
         self.sending: list[tuple[dist.Work, Tensor]] = []
         self._release()
 
@@ -195,21 +194,24 @@ class Pipeline:
     @contextmanager
     def whole(self) -> Iterator[None]:
         """For a while, every process has all weights."""
-        for storage, size in self.foreign.values():
-            storage.resize_(size)
+        for parameter in self.foreign:
+            parameter.data = torch.empty(parameter.shape, dtype=parameter.dtype, device=parameter.device)
         with torch.no_grad():
             for name, parameter in self.parameters.items():
                 weight = parameter.detach().contiguous()
                 dist.broadcast(weight, self.owners[name][0])
                 parameter.copy_(weight)  # not in place alone: what nn/linear.py keeps of a weight goes by its version
+        for kernel in self.kernels:
+            kernel.flatten_parameters()  # cuDNN wants the weights of a kernel in one piece
         try:
             yield
         finally:
             self._release()
 
     def _release(self) -> None:
-        for storage, _ in self.foreign.values():
-            storage.resize_(0)
+        """Weights of other stages keep their shape and no memory. Whatever met them would no longer be a number."""
+        for parameter in self.foreign:
+            parameter.data = parameter.new_full((), torch.nan).expand(parameter.shape)
 
     def together(self, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Tensors of all stages on the CPU, in the first process, which writes them; elsewhere the own ones."""
