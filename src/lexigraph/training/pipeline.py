@@ -59,6 +59,15 @@ def check_pipeline(network: Network, settings: Train, processes: int) -> None:
             raise UsageError(f"train.{key} cannot be used with train.parallel=pipeline: leave one of them out.")
 
 
+def bubble(stages: int, micro_batches: int) -> float:
+    """The share of a step that a process waits, if all stages have the same work.
+
+    >>> bubble(4, 12)
+    0.2
+    """
+    return (stages - 1) / (micro_batches + stages - 1)
+
+
 class Pipeline:
     """This process's stage of a network."""
 
@@ -100,10 +109,9 @@ class Pipeline:
         """What a user should know of it."""
         work = [sum(map(_work, stage)) for stage in self.stages]
         shares = ", ".join(f"{each / max(1, sum(work)):.0%}" for each in work)
-        waiting = self.last / (micro_batches + self.last)
         return (
             f"A pipeline of {len(work)} stages with {shares} of the work; in {micro_batches} micro-batches "
-            f"(train.accumulate), each process waits {waiting:.0%} of a step."
+            f"(train.accumulate), each process waits {bubble(len(work), micro_batches):.0%} of a step."
         )
 
     # ---- a step ------------------------------------------------------------------------------------------
