@@ -46,8 +46,7 @@ def check_pipeline(network: Network, settings: Train, processes: int) -> None:
     most, others = len(_with_weights(network.segments())), "set train.parallel to ddp or fully_shard"
     if not most:
         raise UsageError(
-            f"train.parallel=pipeline needs a network that says where it can be cut, as that of seq2seq does, and "
-            f"{type(network).__name__} does not: {others}."
+            f"train.parallel=pipeline needs a network that can be cut into stages, and this one cannot be: {others}."
         )
     if processes > most:
         raise UsageError(
@@ -117,7 +116,10 @@ class Pipeline:
     # ---- a step ------------------------------------------------------------------------------------------
 
     def __call__(self, batches: Sequence[Batch], shares: Sequence[float], counts: Mapping[str, float]) -> Tensor:
-        """The loss of the micro-batches in the last process (elsewhere 0); its gradients are left in the weights."""
+        """The loss of the micro-batches, in the last process (elsewhere 0); its gradients are left in the weights.
+
+        shares: what each counts for: 0, where it has no rows of its own.
+        """
         loss, ahead = torch.zeros((), device=self.world.device), self.last - self.world.rank
         under_way: deque[tuple[Flow, Flow]] = deque()
         for number in range(len(batches) + ahead):
@@ -158,7 +160,8 @@ class Pipeline:
             gradients = [torch.empty_like(root, memory_format=torch.contiguous_format) for root in roots]
             for gradient in gradients:
                 dist.recv(gradient, self.world.rank + 1, group=self.backward)
-        torch.autograd.backward(roots, gradients)
+        if roots:
+            torch.autograd.backward(roots, gradients)
         for tensor in given.values():
             if tensor.requires_grad:
                 gradient = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad.contiguous()
@@ -167,7 +170,7 @@ class Pipeline:
     def norm(self) -> Tensor:
         """Of the whole network's gradient."""
         own = nn.utils.get_total_norm([p.grad for p in self.counted if p.grad is not None])
-        squared = own.to(self.world.device).square()
+        squared = own.to(self.world.device, next(iter(self.parameters.values())).dtype).square()
         dist.all_reduce(squared)
         return squared.sqrt()
 
@@ -259,30 +262,24 @@ def stages_of(segments: Sequence[Segment], count: int) -> list[list[Segment]]:
 
 
 def _with_weights(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """Segments, those without weights before the one that follows: a process has something to learn."""
-    pieces: list[list[Segment]] = [[]]
+    """Segments, with each those behind it that have no weights: every process has something to learn."""
+    pieces: list[list[Segment]] = []
     for segment in segments:
-        pieces[-1].append(segment)
-        if _weights(segment):
-            pieces.append([])
-    return pieces[:-1]
+        if pieces and not (_weights(segment) and any(map(_weights, pieces[-1]))):
+            pieces[-1].append(segment)
+        else:
+            pieces.append([segment])
+    return pieces
 
 
 def _weights(segment: Segment) -> list[Tensor]:
     """All parameters of a segment."""
-    lists = [
-        list(own.parameters()) if isinstance(own, nn.Module) else [own] for own in segment.weights if own is not None
-    ]
-    return [weight for each in lists for weight in each]
+    parts = [own for own in segment.weights if own is not None]
+    return [w for own in parts for w in (own.parameters() if isinstance(own, nn.Module) else [own])]
 
 
 def _work(segment: Segment) -> int:
     """How many weights it multiplies with: a table that is only looked up in costs nothing."""
-    tables = {
-        id(m.weight)
-        for own in segment.weights
-        if isinstance(own, nn.Module)
-        for m in own.modules()
-        if isinstance(m, nn.Embedding)
-    }
+    modules = [m for own in segment.weights if isinstance(own, nn.Module) for m in own.modules()]
+    tables = {id(module.weight) for module in modules if isinstance(module, nn.Embedding)}
     return sum(weight.numel() for weight in _weights(segment) if id(weight) not in tables)
