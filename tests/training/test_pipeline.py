@@ -67,6 +67,7 @@ def test_the_largest_stage_is_as_small_as_can_be_and_each_has_weights():
 
     assert sizes(stages_of(segment_of(5, 1, 1, 1, 5), 3)) == [[5], [1, 1, 1], [5]]
     assert sizes(stages_of(segment_of(1, 2, 3, 4, 5, 6), 2)) == [[1, 2, 3, 4], [5, 6]]
+    assert sizes(stages_of(segment_of(1, 1, 1, 1, 9), 3)) == [[1, 1], [1, 1], [9]]
     assert sizes(stages_of(segment_of(0, 7, 0, 1), 2)) == [[0, 7, 0], [1]]
 
 

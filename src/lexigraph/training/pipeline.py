@@ -242,22 +242,23 @@ class Pipeline:
 
 
 def stages_of(segments: Sequence[Segment], count: int) -> list[list[Segment]]:
-    """The segments in so many stages, of which the largest has as little work as can be."""
+    """The segments in so many stages, the largest with as little work as can be, the others alike."""
     pieces = _with_weights(segments)
     work = [sum(map(_work, piece)) for piece in pieces]
 
     @cache
-    def best(begin: int, stages: int) -> tuple[int, tuple[int, ...]]:
-        """The pieces from there on: the work of the largest stage, and where each ends."""
+    def best(begin: int, stages: int) -> tuple[int, int, tuple[int, ...]]:
+        """The pieces from there on: the work of the largest stage, the squares of all, and where each ends."""
         if stages == 1:
-            return sum(work[begin:]), (len(work),)
+            rest = sum(work[begin:])
+            return rest, rest**2, (len(work),)
         found = []
         for end in range(begin + 1, len(work) - stages + 2):
-            largest, ends = best(end, stages - 1)
-            found.append((max(largest, sum(work[begin:end])), (end, *ends)))
+            own, (largest, squares, ends) = sum(work[begin:end]), best(end, stages - 1)
+            found.append((max(largest, own), squares + own**2, (end, *ends)))
         return min(found)
 
-    ends = best(0, count)[1]
+    ends = best(0, count)[2]
     return [[each for piece in pieces[a:b] for each in piece] for a, b in zip((0, *ends), ends, strict=False)]
 
 
