@@ -41,8 +41,8 @@ from lexigraph.text.batches import Rows, Together, Windows
 from lexigraph.text.columns import MAIN
 from lexigraph.text.vocabularies import Ids, Vocabularies
 from lexigraph.training.distribution import World
-from lexigraph.training.loop import Training, seed_everything
 from lexigraph.training.resident import Resident
+from lexigraph.training.step import Training, seed_everything
 
 PEER, OURS, RECORDED = "plain", "lexigraph", "lexigraph graphs"
 RATIO, SHARE = 0.97, 0.40  # the bars: of the peer's tokens per second, and of the card's rate

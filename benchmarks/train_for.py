@@ -25,7 +25,7 @@ from lexigraph import recipe as recipes
 from lexigraph.nn.devices import choose_device
 from lexigraph.run import Run
 from lexigraph.training.distribution import World
-from lexigraph.training.loop import Training
+from lexigraph.training.step import Training
 
 
 def measured(training: Training, steps: int) -> tuple[float, float]:

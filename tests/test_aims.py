@@ -18,7 +18,7 @@ from PIL import Image
 import lexigraph
 from lexigraph import entry
 from lexigraph.text import constructions, edits
-from lexigraph.training.loop import Training
+from lexigraph.training.step import Training
 from tests.pages import Follower, tiny
 
 FRENCH = """L'homme voit l'arbre . La femme voit l'enfant . L'enfant aime la femme et l'homme .

@@ -323,7 +323,8 @@ def test_a_score_that_is_no_number_is_left_out_and_told(tmp_path, tiny_run, monk
 def test_a_validation_that_is_no_number_is_not_the_best():
     from types import SimpleNamespace
 
-    from lexigraph.training.loop import Training, _better
+    from lexigraph.training.loop import _better
+    from lexigraph.training.step import Training
 
     training = object.__new__(Training)
     training.progress, training.greater_is_better = Progress(step=1), False

@@ -39,9 +39,10 @@ from lexigraph.text.tables import tables as read_tables
 from lexigraph.text.vocabularies import Vocabularies
 from lexigraph.training.checkpoint import latest
 from lexigraph.training.distribution import World, join
-from lexigraph.training.loop import Training, Validate, check_cuda_graphs, fit, precision, seed_everything
+from lexigraph.training.loop import Validate, fit
 from lexigraph.training.progress import Reporter, peak_memory
 from lexigraph.training.resident import fetcher
+from lexigraph.training.step import Training, check_cuda_graphs, precision, seed_everything
 from lexigraph.weights import load_weights
 
 
@@ -183,6 +184,8 @@ def _train(run: Run, world: World, reporter: Reporter, network: Network | None =
     train, valid, traits = tables["train"], tables.get("valid"), training.network.traits
     reporter.total = training.steps
     reporter.say(_overview(recipe, training, train))
+    if training.pipeline:
+        reporter.say(training.pipeline.described(recipe.train.accumulate))
     if long := train.too_long(traits) if recipe.data.unit == "line" else 0:
         reporter.say(
             f"{long:,} of {len(train):,} examples are longer than the model's {traits.context} tokens and are left "

@@ -29,10 +29,12 @@ from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table
 from lexigraph.text.tables import tables as read_tables
 from lexigraph.text.vocabularies import FINGERPRINTS, Vocabularies
-from lexigraph.training.loop import seed_everything
+from lexigraph.training.distribution import processes
+from lexigraph.training.pipeline import check_pipeline
 from lexigraph.training.progress import Reporter
 from lexigraph.training.resident import fetcher
 from lexigraph.training.schedules import optimizer
+from lexigraph.training.step import seed_everything
 from lexigraph.weights import write_tensors
 
 TABLES = "tables"  # the folder of the encoded text, until the run is finished
@@ -96,7 +98,8 @@ def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
         cleaner = corpus.make_cleaner(data, columns)
         vocabularies = learn_vocabularies(recipe, data, columns, cleaner, vocabularies)
         sources.append((name, columns, data, cleaner))
-    skeleton(recipe, vocabularies, copies_in_training(recipe))  # refused before the whole text is encoded
+    shape = skeleton(recipe, vocabularies, copies_in_training(recipe))  # refused before the whole text is encoded
+    check_pipeline(shape, recipe.train, processes())
     vocabularies.save(folder)
     for name, columns, data, cleaner in sources:
         found = corpus.examples(data, columns, cleaner)

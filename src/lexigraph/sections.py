@@ -143,8 +143,9 @@ class Train:
     compile: bool = key(False, about="torch.compile: slow to start, faster after")
     cuda_graphs: bool = key(False, about="record the CUDA kernels of each shape of batch once, and replay them")
     deterministic: bool = key(False, about="bit-exact resume on CUDA too, a little slower")
-    parallel: Literal["ddp", "fully_shard"] = key(
-        "ddp", about="under torchrun: every process holds the whole model, or a shard of it"
+    parallel: Literal["ddp", "fully_shard", "pipeline"] = key(
+        "ddp",
+        about="under torchrun: every process holds the whole model, a shard of each weight, or some of the layers",
     )
     validate_every: int = ranged(0, 0, about="steps between validations; 0: ten validations a run")
     checkpoint_every: int = ranged(0, 0, about="steps between checkpoints; 0: as validate_every")

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from lexigraph import api
 from lexigraph.training.distribution import World
 
 from .tiny import FORMS, bound_by, forms_with
-from .two_processes import SETTINGS, largest_difference, weights_after
+from .two_processes import PIPELINED, SETTINGS, largest_difference, weights_after
 
 
 def torchrun(*command: str | Path, processes: int = 2) -> subprocess.CompletedProcess[str]:
@@ -37,6 +39,20 @@ def test_micro_batches_give_the_step_of_the_whole_batch(system, rows):
         assert largest_difference(whole, cut) < 1e-10
 
 
+def contents(run: Path) -> dict[str, set[tuple[str, tuple[int, ...]]]]:
+    """The files of a run, with the names and shapes of the tensors in them: but for the random numbers, of which each
+    process has its own."""
+    files = [path for path in run.rglob("*") if path.is_file()]
+    return {
+        str(path.relative_to(run)): {
+            (name, tuple(tensor.shape)) for name, tensor in load_file(path).items() if path.stem != "random"
+        }
+        if path.suffix == ".safetensors"
+        else set()
+        for path in files
+    }
+
+
 def written(system: str, tokenizer: str, file: Path) -> Path:
     """A recipe of a small model."""
     file.write_text(
@@ -53,8 +69,13 @@ def test_two_processes_give_the_step_of_one_and_train_with_a_vocabulary_for_each
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     for system in forms_with("accumulation"):
-        assert system in FORMS or f"{system}: ddp = fully_shard = one process" in done.stdout
+        assert system in FORMS or f"{system}: ddp = fully_shard = " in done.stdout
+    for system in ("seq2seq", "transformer", "gpt"):
+        assert f"{system}: ddp = fully_shard = pipeline = one process" in done.stdout
     assert "fully_shard: resumed to the last bit" in done.stdout
+    assert "pipeline: resumed to the last bit" in done.stdout
+    api.train("seq2seq", "grammar", tmp_path / "alone", set=PIPELINED, tiny=True, quiet=True)
+    assert contents(tmp_path / "calm") == contents(tmp_path / "alone")
     assert (tmp_path / "run" / "results.json").exists()
     assert "2 × cpu" in done.stderr
 

@@ -1,4 +1,5 @@
-"""All checks that need two processes, in one process group: DDP = fully_shard = one process, for every system.
+"""All checks that need two processes, in one process group: DDP = fully_shard = one process, for every system, and
+= a pipeline for those that can be cut into stages.
 
     python tests/contracts/two_processes.py FOLDER RECIPE
 
@@ -23,21 +24,37 @@ from torch.distributed import TCPStore
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from lexigraph import cli
+from lexigraph import api, cli
 from lexigraph.recipe import Train
 from lexigraph.registry import SYSTEMS
 from lexigraph.text.batches import Rows
 from lexigraph.text.columns import MAIN
 from lexigraph.training import checkpoint
 from lexigraph.training.distribution import World, join, whole
-from lexigraph.training.loop import Training
+from lexigraph.training.step import Training
 from tests.contracts.tiny import examples_of, network_of, some
 
 SETTINGS = Train(optimizer="sgd", lr=1.0, schedule="constant", warmup=1, clip=0.0, precision="fp32", device="cpu")
 
-WAYS: dict[int, tuple[tuple[Literal["ddp", "fully_shard"], int], ...]] = {  # rows → how they are cut: every pair once
-    8: (("ddp", 1), ("fully_shard", 3)),
-    1: (("ddp", 3), ("fully_shard", 1)),
+WAYS: dict[int, tuple[tuple[Literal["ddp", "fully_shard", "pipeline"], int], ...]] = {  # rows → how they are cut
+    8: (("ddp", 1), ("fully_shard", 3), ("pipeline", 3)),
+    1: (("ddp", 3), ("fully_shard", 1), ("pipeline", 2)),
+}
+
+PIPELINED = {  # a run in the form of GNMT
+    "train.parallel": "pipeline",
+    "train.accumulate": 3,
+    "train.average": 0.5,
+    "train.steps": 4,
+    "train.schedule": "constant",
+    "train.validate_every": 2,
+    "eval.sentences": 2,
+    "data.sentences": 300,
+    "model.layers": 3,
+    "model.residual": 3,
+    "model.bidirectional": "first",
+    "model.attends": "lowest",
+    "model.dropout": 0.2,
 }
 
 
@@ -60,7 +77,8 @@ def weights_after(system: str, world: World, settings: Train, rows: int, steps: 
     training = training_of(system, world, settings, rows)
     for _ in range(steps):
         training.step()
-    return {name: whole(value).clone() for name, value in training.network.state_dict().items()}
+    with training.whole():
+        return {name: whole(value).clone() for name, value in training.network.state_dict().items()}
 
 
 def training_of(system: str, world: World, settings: Train, rows: int) -> Training:
@@ -106,14 +124,16 @@ def main(folder: Path, recipe: Path) -> None:
 def compare(wanted: dict[str, dict[int, dict[str, torch.Tensor]]], folder: Path, recipe: Path) -> None:
     with join("cpu") as world:
         for system, references in wanted.items():
+            can = bool(network_of(system).segments())
             for rows, reference in references.items():
-                for kind, accumulate in WAYS[rows]:
+                for kind, accumulate in WAYS[rows] if can else WAYS[rows][:2]:
                     settings = dataclasses.replace(SETTINGS, parallel=kind, accumulate=accumulate)
                     gap = largest_difference(reference, weights_after(system, world, settings, rows))
                     assert gap < 1e-10, f"{system}, {kind}, accumulate {accumulate}, {rows} rows: {gap}"
             if world.first:
-                print(f"{system}: ddp = fully_shard = one process")
+                print(f"{system}: ddp = fully_shard = {'pipeline = ' if can else ''}one process")
         check_checkpoints(folder / "checkpoints", world)
+        check_pipelined_runs(folder, world)
         sys.argv = ["lexigraph", "train", str(recipe), "--data", "grammar", "--out", str(folder / "run")]
         with pytest.raises(SystemExit) as ended:
             cli.main()
@@ -147,6 +167,19 @@ def check_checkpoints(folder: Path, world: World) -> None:
         assert not torch.equal(kept[0][name], whole(value)), name
     if world.first:
         print("fully_shard: resumed to the last bit")
+
+
+def check_pipelined_runs(folder: Path, world: World) -> None:
+    """A run whose layers are in two processes goes on to the last bit, dropout included, and keeps whole weights."""
+    given = {"out": folder / "calm", "set": PIPELINED, "tiny": True, "quiet": True}
+    api.train("seq2seq", "grammar", **given)
+    api.train("seq2seq", "grammar", **given | {"out": folder / "rough", "set": PIPELINED | {"train.steps": 2}})
+    api.train(out=folder / "rough", resume=True, set={"train.steps": 4}, quiet=True)
+    same = [f"checkpoints/step-00000004/{name}.safetensors" for name in ("weights", "optimizer", "average", "random")]
+    for name in ("model.safetensors", *same):
+        assert (folder / "calm" / name).read_bytes() == (folder / "rough" / name).read_bytes(), name
+    if world.first:
+        print("pipeline: resumed to the last bit")
 
 
 if __name__ == "__main__":

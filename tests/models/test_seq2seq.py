@@ -141,9 +141,9 @@ def test_hard_attention_gets_the_gradient_of_what_is_expected_over_its_draws(att
         state, place, probability, numbers = rows, [], 1.0, []
         for t, token in enumerate((EOS, 5)):
             step = torch.tensor([[token]])
-            weights = network._write(step, source, state)[2].log_weights[0, 0].exp()
+            weights = network.write(step, source, state)[2].log_weights[0, 0].exp()
             number = weights.detach().cumsum(0)[way[t]] - weights.detach()[way[t]] / 2
-            state = network._write(step, source, state, number[None, None])[1]
+            state = network.write(step, source, state, number[None, None])[1]
             probability = probability * weights[way[t]]
             numbers.append(number)
             place.append(way[t])
@@ -167,13 +167,13 @@ def test_hard_attention_gets_the_gradient_of_what_is_expected_over_its_draws(att
 def test_hard_attention_looks_at_the_weightiest_place_outside_of_training_and_is_paid_for_doubt():
     network = network_of(attention="dot", hard=True)
     source, rows = network.read(SOURCES, LENGTHS)
-    _, _, looks = network._write(INPUTS, source, rows)
+    _, _, looks = network.write(INPUTS, source, rows)
     assert torch.equal(looks.chosen, looks.log_weights.amax(2))
     draws = torch.full((1, 2), 0.5).double()
     without, paid = (network_of(entropy=e, attention="dot", hard=True) for e in (0.0, 1.0))
     policies = [terms_for(each, draws)["policy"].total for each in (without, paid)]
     examples = torch.tensor([[7, 8, EOS]]), torch.tensor([[EOS, 5]])
-    weights = without._write(examples[1], *without.read(examples[0]))[2].log_weights
+    weights = without.write(examples[1], *without.read(examples[0]))[2].log_weights
     entropy = -(weights.exp() * weights).sum()
     assert float(policies[0] - policies[1]) == pytest.approx(float(entropy))
 
@@ -185,7 +185,7 @@ def test_no_draw_is_where_it_cannot_look(window):
     ids_of = torch.arange(32 * 30).reshape(32, 30) % 28 + 3
     source, rows = network.read(ids_of, torch.full((32,), 30))
     for draw in (1.0, 1 - 2**-24, 2**-25):
-        looks = network._write(ids_of[:, :12], source, rows, torch.full((32, 12), draw))[2]
+        looks = network.write(ids_of[:, :12], source, rows, torch.full((32, 12), draw))[2]
         assert torch.isfinite(looks.chosen).all()
 
 

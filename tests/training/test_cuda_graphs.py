@@ -14,7 +14,7 @@ from lexigraph.recipe import Train
 from lexigraph.text.batches import Rows
 from lexigraph.training.cuda_graphs import Recorder
 from lexigraph.training.distribution import World
-from lexigraph.training.loop import Training
+from lexigraph.training.step import Training
 from tests.ids import ids
 
 ROWS = [np.array([2, *np.random.default_rng(i).integers(3, 40, 3 + i % 4), 2]) for i in range(16)]

@@ -110,6 +110,22 @@ OPTIONS = {
     "a seed below 0": Case("sample @picture --seed -1", ("--seed",), WRONG_USAGE),
     "samples without end": Case(f"sample @picture --count {HUGE}", ("--count",), WRONG_USAGE),
     "steps without end": Case(f'blend @picture "She sings ." "He sang ." --steps {HUGE}', ("--steps",), WRONG_USAGE),
+    "a pipeline of what cannot be cut": Case(
+        "train lstm-lm --data good.txt --out o --set train.parallel=pipeline",
+        ("train.parallel=pipeline", "ddp or fully_shard"),
+        WRONG_USAGE,
+    ),
+    "a pipeline that is compiled": Case(
+        f"{TRAIN} --set train.parallel=pipeline --set train.compile=true", ("train.compile", "pipeline"), WRONG_USAGE
+    ),
+    "a parallel training of another kind": Case(
+        f"{TRAIN} --set train.parallel=pipelined",
+        ("train.parallel", "pipelined", "fully_shard, pipeline"),
+        WRONG_USAGE,
+    ),
+    "a run that becomes a pipeline": Case(
+        "train --out @gpt --resume --set train.parallel=pipeline", ("train.parallel", "'ddp' became")
+    ),
     "a tokenizer of 10^12": Case(
         f"tokenize good.txt --train bpe --size {HUGE} --out t.json", ("size", str(HUGE)), WRONG_USAGE
     ),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -28,7 +29,7 @@ from lexigraph.nn.cache import CachedState, KeyValue, KeyValueCache
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import OutputTable, linear
-from lexigraph.nn.network import LanguageNetwork, States
+from lexigraph.nn.network import Flow, LanguageNetwork, Segment, States
 from lexigraph.nn.positions import rotary, sinusoidal
 from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Layer, Shape
@@ -119,23 +120,37 @@ class GPT(LanguageNetwork):
         """The last layer's output."""
         if ids.shape[1] > self.context:
             raise LexigraphError(f"{ids.shape[1]} tokens are more than the model's context of {self.context}.")
-        return self.norm(self._through(ids, torch.arange(ids.shape[1], device=ids.device)[None], causal=True))
+        return self.norm(self._through(ids, _in_order(ids), causal=True))
 
     def states(self, batch: Batch) -> States:
         layers: list[Tensor] = []
-        positions = torch.arange(batch["inputs"].shape[1], device=batch["inputs"].device)[None]
+        positions = _in_order(batch["inputs"])
         x = self._through(batch["inputs"], positions, states=layers, causal=True)
         return States([*layers, self.norm(x)], batch["lengths"])
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
-        terms = next_token_terms(
-            self.hidden(batch["inputs"]),
-            self.output_table,
-            batch,
-            smoothing=self.objective.label_smoothing,
-            pad=self.pad,
+        return self._terms(self.hidden(batch["inputs"]), batch), None
+
+    def _terms(self, hidden: Float[Tensor, "B T d"], batch: Batch) -> Terms:
+        return next_token_terms(
+            hidden, self.output_table, batch, smoothing=self.objective.label_smoothing, pad=self.pad
         )
-        return terms, None
+
+    def segments(self) -> list[Segment]:
+        """The table of tokens, each layer, and what stands above them."""
+
+        def embedded(batch: Batch, flow: Flow) -> Flow:
+            return {"x": self._embedded(batch["inputs"], _in_order(batch["inputs"]))}
+
+        def layer(block: nn.Module, batch: Batch, flow: Flow) -> Flow:
+            return {"x": block(flow["x"], self._rotation(_in_order(batch["inputs"])), causal=True)}
+
+        tables = [self.embedding, self.positions if self.config.positions == "learned" else None]
+        layers = [Segment([block], ["x"], partial(layer, block)) for block in self.blocks]
+        last = Segment(
+            [self.norm, self.output_table], ["x"], lambda batch, flow: self._terms(self.norm(flow["x"]), batch)
+        )
+        return [Segment(tables, [], embedded), *layers, last]
 
     def _through(
         self,
@@ -149,20 +164,26 @@ class GPT(LanguageNetwork):
     ) -> Float[Tensor, "B T d"]:
         """Embedding and all layers; `store`: where each layer keeps its keys and values, from `time` on; `states`
         collects what goes into each layer."""
-        x, rotation = self.embedding(ids), None
-        if self.config.positions == "learned":
-            x = x + self.positions(positions)
-        elif self.config.positions == "sinusoidal":
-            x = x + self.table[positions]
-        else:
-            rotation = self.table[:, positions].unsqueeze(2)
-        x = self.dropout(x)
+        x, rotation = self._embedded(ids, positions), self._rotation(positions)
         stores: Sequence[KeyValue | KeyValueCache | None] = store or [None] * len(self.blocks)
         for block, cache in zip(self.blocks, stores, strict=True):
             if states is not None:
                 states.append(x)
             x = block(x, rotation, cache=cache, time=time, **attention)
         return x
+
+    def _embedded(self, ids: Int[Tensor, "B T"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T d"]:
+        """What goes into the first layer."""
+        x = self.embedding(ids)
+        if self.config.positions == "learned":
+            x = x + self.positions(positions)
+        elif self.config.positions == "sinusoidal":
+            x = x + self.table[positions]
+        return self.dropout(x)
+
+    def _rotation(self, positions: Int[Tensor, "#B T"]) -> Tensor | None:
+        """How queries and keys are turned in every layer."""
+        return self.table[:, positions].unsqueeze(2) if self.config.positions == "rotary" else None
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
@@ -219,9 +240,14 @@ class GPT(LanguageNetwork):
     def attention_weights(self, ids: Int[Tensor, "B T"]) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "L B H T T"]]:
         """Logits and every attention weight, computed in the open."""
         weights: list[Tensor] = []
-        positions = torch.arange(ids.shape[1], device=ids.device)[None]
+        positions = _in_order(ids)
         x = self._through(ids, positions, causal=True, weights=weights)
         return F.linear(self.norm(x), self.output_table), torch.stack(weights)
+
+
+def _in_order(ids: Int[Tensor, "B T"]) -> Int[Tensor, "1 T"]:
+    """The positions of texts that begin at the first."""
+    return torch.arange(ids.shape[1], device=ids.device)[None]
 
 
 def _crop(ids: Tensor, lengths: Tensor, limit: int) -> tuple[Tensor, Tensor]:

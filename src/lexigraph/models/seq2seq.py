@@ -13,12 +13,8 @@
         blind         h_t = cell(c_t, h_{t-1})                    … and what was written is not read
     attends lowest    c_t by the lowest layer, into all upper ones                              (GNMT: Wu et al. 2016)
 
-Hard attention looks at one position, drawn by its weight a (Xu et al. 2015). No gradient goes through a draw; instead
-that of the log-probability R of what depends on it, the words from there on (or the one word, if no later step knows
-what was looked at):
-
-    policy      - (R_t - B_t) log a_t(s_t) - λ H(a_t)             B_t = w · h_t: what R_t is expected to be
-    baseline    (R_t - B_t)²                                      outside of training, the position of most weight
+Hard attention looks at one position, drawn by its weight (objectives/hard_attention.py); outside of training, at the
+one of most weight.
 
 Shapes: B batch, S source, T target, V vocabulary (of targets), e width of a token's vector, d width of a state, n
 sentences of a search, R its rows (in training both are B).
@@ -35,13 +31,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import UsageError
-from lexigraph.nn.alignment import Alignment, Score, Window
+from lexigraph.models.seq2seq_segments import MEMORIES, segments_of
+from lexigraph.nn.alignment import Alignment, Looks, Score, Window
 from lexigraph.nn.embedding import TokenTable
-from lexigraph.nn.network import Examples, Seeds
-from lexigraph.nn.recurrent import Recurrent, backwards
+from lexigraph.nn.network import Examples, Seeds, Segment
+from lexigraph.nn.recurrent import Recurrent, Stack, backwards
 from lexigraph.nn.recurrent import State as Memories
 from lexigraph.nn.stepper import State, Step
 from lexigraph.nn.translation import SOURCE, TranslationNetwork, pairs
+from lexigraph.objectives.hard_attention import BASELINE, POLICY, policy_and_baseline
 from lexigraph.objectives.next_token import IGNORE, token_nll
 from lexigraph.objectives.rng import uniform
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
@@ -51,7 +49,6 @@ from lexigraph.text.columns import MAIN, Columns
 from lexigraph.text.vocabularies import Vocabularies
 
 LOOKS = 80  # stream of random numbers
-POLICY, BASELINE = "policy", "baseline"
 
 
 @dataclass(frozen=True)
@@ -88,12 +85,14 @@ class Objective:
     entropy: float = ranged(0.01, 0, about="hard attention: λ, what it is worth not to be sure where to look")
 
 
-class Looks(NamedTuple):
-    """Where each step looked, and for hard attention how probable that was."""
+class Below(NamedTuple):
+    """What goes into the decoder's layers, and what was found before them."""
 
-    log_weights: Float[Tensor, "B T S"]
-    chosen: Float[Tensor, "B T"] | None  # log a_t(s_t)
-    queries: Float[Tensor, "B T d"]
+    x: Float[Tensor, "R T _"]
+    given: Float[Tensor, "R T _"] | None  # beside it, at every step
+    context: Float[Tensor, "R T d"] | None
+    looks: Looks | None
+    end: Memories  # of the lowest layer, where it is one of its own
 
 
 class Seq2Seq(TranslationNetwork):
@@ -161,25 +160,28 @@ class Seq2Seq(TranslationNetwork):
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """What decoding needs of sources: what stays as it is, and the rows that a decoder begins with."""
         self._fits(ids.shape[1])
-        config = self.config
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
-        x = self._dropped(self.source_table(ids))
-        if config.reversed:
-            x = backwards(x, lengths)
-        ends: list[Memories] = []
-        for number, module in enumerate(self.encoder):
-            part = cast(Recurrent, module)
-            x, end = part(self._dropped(x) if number else x, lengths)
-            ends.append({name: value.unflatten(1, (-1, part.directions)).flatten(2) for name, value in end.items()})
-        state = {name: torch.cat([end[name] for end in ends], 1) for name in ends[0]}
-        memory = self._dropped(backwards(x, lengths) if config.reversed else x)
+        x, state = self.encoder(self.first_input(ids, lengths), lengths)
+        return self.begun(x, state, lengths)
+
+    def first_input(self, ids: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B S e"]:
+        """What the encoder's first layer reads."""
+        x = self.dropped(self.source_table(ids))
+        return backwards(x, lengths) if self.config.reversed else x
+
+    def begun(
+        self, x: Float[Tensor, "B S d"], state: Memories, lengths: Int[Tensor, " B"]
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The same from what the encoder found."""
+        config = self.config
+        memory = self.dropped(backwards(x, lengths) if config.reversed else x)
         source = {"lengths": lengths}
         if self.aligned:
             source |= {"memory": memory, "keys": self.alignment.keys(memory)}
         if config.every_step:
             source["end"] = state["h"][:, -1]
-        depth = torch.arange(config.decoder_layers or config.layers, device=ids.device).clamp(max=config.layers - 1)
+        depth = torch.arange(config.decoder_layers or config.layers, device=x.device).clamp(max=config.layers - 1)
         rows = {name: value[:, depth] * (config.start == "encoder") for name, value in state.items()}
         rows["time"] = torch.zeros_like(lengths)
         if config.feeding:
@@ -192,9 +194,9 @@ class Seq2Seq(TranslationNetwork):
         self, source: Int[Tensor, "B S"], inputs: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B T e"]:
         self._fits(inputs.shape[1])
-        return self._write(inputs, *self.read(source, lengths))[0]
+        return self.write(inputs, *self.read(source, lengths))[0]
 
-    def _write(
+    def write(
         self,
         inputs: Int[Tensor, "R T"],
         source: dict[str, Tensor],
@@ -202,9 +204,8 @@ class Seq2Seq(TranslationNetwork):
         draws: Float[Tensor, "R T"] | None = None,
     ) -> tuple[Float[Tensor, "R T e"], dict[str, Tensor], Looks | None]:
         """The readouts of tokens, all at once if no step needs to know what the one before it looked at."""
-        e = self.embedding(inputs) if not self.config.blind else self.bias.new_zeros(*inputs.shape, 0)
-        e = self._dropped(e)
-        if not self.config.feeding and not (self.aligned and self.config.attends == "before"):
+        e = self.read_again(inputs)
+        if not self.stepwise:
             return self._pass(e, source, rows, draws)
         readouts: list[Tensor] = []
         looked: list[Looks] = []
@@ -213,7 +214,16 @@ class Seq2Seq(TranslationNetwork):
             readout, rows, look = self._pass(e[:, t : t + 1], source, rows, now)
             readouts.append(readout)
             looked += [look] if look else []
-        return torch.cat(readouts, 1), rows, _in_time(looked) if looked else None
+        return torch.cat(readouts, 1), rows, Looks.in_time(looked) if looked else None
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether a step of the decoder needs the one before it."""
+        return self.config.feeding or (self.aligned and self.config.attends == "before")
+
+    def read_again(self, inputs: Int[Tensor, "R T"]) -> Float[Tensor, "R T _"]:
+        """What the decoder reads of what it has written."""
+        return self.dropped(self.bias.new_zeros(*inputs.shape, 0) if self.config.blind else self.embedding(inputs))
 
     def _pass(
         self,
@@ -223,62 +233,55 @@ class Seq2Seq(TranslationNetwork):
         draws: Float[Tensor, "R T"] | None,
     ) -> tuple[Float[Tensor, "R T e"], dict[str, Tensor], Looks | None]:
         """Some steps at once: one, where a step needs the one before it."""
-        config, width = self.config, len(x) // len(source["lengths"])
-        attends = config.attends if self.aligned else None
-        state = {name: rows[name] for name in ("h", "c") if name in rows}
-        given, looks = [], None
+        now = source | rows if draws is None else source | rows | {"draws": draws}
+        below = self.below(x, now)
+        h, state = self.decoder(below.x, state=self.upper(now), given=below.given)
+        readout, looks = self.above(h, below.context, now)
+        if below.end:
+            state = {name: torch.cat([below.end[name], value], 1) for name, value in state.items()}
+        rows = state | {"time": rows["time"] + x.shape[1]}
+        if self.config.feeding:
+            rows["fed"] = readout[:, -1]
+        return self.dropped(readout), rows, looks or below.looks
+
+    def below(self, x: Float[Tensor, "R T _"], now: dict[str, Tensor]) -> Below:
+        """All that comes before the decoder's layers, or (attends lowest) before its upper ones."""
+        config, width = self.config, len(x) // len(now["lengths"])
+        given, context, looks = [], None, None
         if config.every_step:
-            given.append(source["end"].repeat_interleave(width, 0)[:, None].expand(-1, x.shape[1], -1))
+            given.append(now["end"].repeat_interleave(width, 0)[:, None].expand(-1, x.shape[1], -1))
         if config.feeding:
-            x = torch.cat([x, rows["fed"][:, None]], 2)
-        if attends == "before":
-            context, looks = self._look(state["h"][:, -1:], source, rows["time"], draws)
+            x = torch.cat([x, now["fed"][:, None]], 2)
+        if self.aligned and config.attends == "before":
+            context, looks = self._look(now["h"][:, -1:], now)
             given.append(context)
         beside = torch.cat(given, 2) if given else None
         if self.lowest is None:
-            h, state = self.decoder(x, state=state, given=beside)
-        else:
-            low, below = self.lowest(x, state={name: value[:, :1] for name, value in state.items()}, given=beside)
-            context, looks = self._look(low, source, rows["time"], draws)
-            above = {name: value[:, 1:] for name, value in state.items()}
-            h, above = self.decoder(self._dropped(low), state=above, given=context)
-            state = {name: torch.cat([below[name], above[name]], 1) for name in below}
-        if attends == "after":
-            context, looks = self._look(h, source, rows["time"], draws)
-        readout = h
-        if self.readout is not None:
-            readout = self.readout(torch.cat([h, context], 2) if attends else h).tanh()
-        rows = state | {"time": rows["time"] + x.shape[1]}
-        if config.feeding:
-            rows["fed"] = readout[:, -1]
-        return self._dropped(readout), rows, looks
+            return Below(x, beside, context, looks, {})
+        first = {name: now[name][:, :1] for name in MEMORIES if name in now}
+        low, end = self.lowest(x, state=first, given=beside)
+        context, looks = self._look(low, now)
+        return Below(self.dropped(low), context, context, looks, end)
 
-    def _look(
-        self,
-        queries: Float[Tensor, "R T d"],
-        source: dict[str, Tensor],
-        time: Int[Tensor, " R"],
-        draws: Float[Tensor, "R T"] | None,
-    ) -> tuple[Float[Tensor, "R T d"], Looks]:
-        """The contexts of some steps. Rows of one sentence stand one after the other, and look at the same memory."""
-        n, shape = len(source["lengths"]), queries.shape[:2]
-        times = time[:, None] + torch.arange(shape[1], device=time.device)
-        log_a = self.alignment(
-            queries.reshape(n, -1, queries.shape[2]), source["keys"], source["lengths"], times.reshape(n, -1)
-        )
-        weights, chosen = log_a.exp(), None
-        if self.config.hard:
-            if draws is None:
-                place = log_a.argmax(2, keepdim=True)
-            else:
-                reached = weights.detach().cumsum(2)  # whose end is 1 but for rounding; no weight of 0 is ever drawn
-                place = (reached < draws.reshape(n, -1, 1) * reached[:, :, -1:]).sum(2, keepdim=True)
-            chosen = log_a.gather(2, place).reshape(shape)
-            weights = torch.zeros_like(weights).scatter(2, place, 1.0)
-        context = weights @ source["memory"]
-        return context.view(*shape, -1), Looks(log_a.view(*shape, -1), chosen, queries)
+    def upper(self, now: dict[str, Tensor]) -> Memories:
+        """The states of the layers that `below` leaves."""
+        return {name: now[name][:, int(self.lowest is not None) :] for name in MEMORIES if name in now}
 
-    def _dropped(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape d"]:
+    def above(
+        self, h: Float[Tensor, "R T d"], context: Float[Tensor, "R T d"] | None, now: dict[str, Tensor]
+    ) -> tuple[Float[Tensor, "R T e"], Looks | None]:
+        """The readouts of the top layer's states; and where they looked, if that is done now."""
+        looks = None
+        if self.aligned and self.config.attends == "after":
+            context, looks = self._look(h, now)
+        if self.readout is None:
+            return h, looks
+        return self.readout(h if context is None else torch.cat([h, context], 2)).tanh(), looks
+
+    def _look(self, queries: Float[Tensor, "R T d"], now: dict[str, Tensor]) -> tuple[Float[Tensor, "R T d"], Looks]:
+        return self.alignment.look(queries, now, now["time"], now.get("draws"), self.config.hard)
+
+    def dropped(self, x: Float[Tensor, "*shape d"]) -> Float[Tensor, "*shape d"]:
         return F.dropout(x, self.config.dropout, self.training)
 
     # ---- training ----------------------------------------------------------------------------------------
@@ -293,27 +296,27 @@ class Seq2Seq(TranslationNetwork):
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         draws = batch.tensors.get("draws")
-        source, rows = self.read(batch["source"], batch["source_lengths"])
-        hidden, _, looks = self._write(batch["inputs"], source, rows, draws)
-        terms = self.terms(hidden, batch)
-        if draws is not None and looks is not None:
-            terms |= self._by_score(looks, -token_nll(terms), batch)
-        return terms, None
+        hidden, _, looks = self.write(batch["inputs"], *self.read(batch["source"], batch["source_lengths"]), draws)
+        return self.all_terms(hidden, looks, batch), None
 
-    def _by_score(self, looks: Looks, log_p: Float[Tensor, "B T"], batch: Batch) -> Terms:
-        """What hard attention learns from, and what is expected of it."""
-        assert self.expected is not None
-        assert looks.chosen is not None
-        if self.config.attends != "after" or self.config.feeding:  # later words know what was looked at, too
-            log_p = log_p.flip(1).cumsum(1).flip(1)
-        inside = batch["targets"] != IGNORE
-        surprise = (log_p - self.expected(looks.queries.detach()).squeeze(2)) * inside
-        entropy = -(looks.log_weights.exp() * looks.log_weights.clamp(min=-1e4)).sum(2)
-        policy = -(surprise.detach() * looks.chosen + self.objective.entropy * entropy) * inside
-        return {
-            POLICY: Term(policy.sum(), batch.counts[POLICY]),
-            BASELINE: Term(surprise.square().sum(), batch.counts[BASELINE]),
-        }
+    def all_terms(self, hidden: Float[Tensor, "B T e"], looks: Looks | None, batch: Batch) -> Terms:
+        """The loss of readouts and, where looks were drawn, what those learn from."""
+        terms = self.terms(hidden, batch)
+        if "draws" not in batch.tensors or looks is None or looks.chosen is None or self.expected is None:
+            return terms
+        totals = policy_and_baseline(
+            -token_nll(terms),
+            self.expected(looks.queries.detach()).squeeze(2),
+            looks.log_weights,
+            looks.chosen,
+            batch["targets"] != IGNORE,
+            entropy=self.objective.entropy,
+            known_later=self.config.attends != "after" or self.config.feeding,
+        )
+        return terms | {name: Term(total, batch.counts[name]) for name, total in totals.items()}
+
+    def segments(self) -> list[Segment]:
+        return segments_of(self)
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
@@ -326,28 +329,21 @@ class Seq2Seq(TranslationNetwork):
 
     def step(self, state: State, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. `attention`: where it looked in the source."""
-        readout, rows, looks = self._write(tokens[:, None], state.source, state.rows)
+        readout, rows, looks = self.write(tokens[:, None], state.source, state.rows)
         where = looks.log_weights[:, 0].exp() if attention and looks else None
         return Step(self.logits(readout[:, 0]), replace(state, rows=rows), where)
 
 
-def _in_time(looks: list[Looks]) -> Looks:
-    """One after the other."""
-    chosen = [look.chosen for look in looks if look.chosen is not None]
-    weights, queries = (torch.cat(parts, 1) for parts in zip(*((look[0], look[2]) for look in looks), strict=True))
-    return Looks(weights, torch.cat(chosen, 1) if chosen else None, queries)
-
-
-def _encoder(config: Config, width: int) -> nn.ModuleList:
+def _encoder(config: Config, width: int) -> Stack:
     """Layers that read; where only the first reads both ways, it stands by itself."""
     if config.bidirectional != "first":
         both = config.bidirectional == "all"
-        return nn.ModuleList([_layers(config, width, config.layers, both, residual=config.residual)])
+        return Stack([_layers(config, width, config.layers, both, residual=config.residual)])
     parts = [_layers(config, width, 1, both=True)]
     if config.layers > 1:
         above = max(2, config.residual) - 1 if config.residual else 0
         parts.append(_layers(config, config.dim, config.layers - 1, residual=above))
-    return nn.ModuleList(parts)
+    return Stack(parts, config.dropout)
 
 
 def _layers(

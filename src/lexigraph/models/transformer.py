@@ -18,17 +18,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lexigraph.nn.attention import within
 from lexigraph.nn.encoder_decoder import EncoderDecoder
 from lexigraph.nn.feedforward import Activation
+from lexigraph.nn.network import Flow, Segment
 from lexigraph.nn.positions import sinusoidal
 from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.nn.translation import pairs
+from lexigraph.objectives.terms import Batch
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Columns
@@ -96,3 +100,32 @@ class Transformer(EncoderDecoder):
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
         x = self.embedding_of(decoder)(ids) * math.sqrt(self.config.dim) + self.table[time : time + ids.shape[1]]
         return F.dropout(x, self.config.dropout, self.training)
+
+    def segments(self) -> list[Segment]:
+        """Each layer by itself, and the tables before and behind them."""
+
+        def seen(batch: Batch) -> Tensor:
+            return within(batch["source_lengths"], batch["source"].shape[1])
+
+        def read(layer: nn.Module, batch: Batch, flow: Flow) -> Flow:
+            return {"source": layer(flow["source"], mask=seen(batch))}
+
+        def between(batch: Batch, flow: Flow) -> Flow:
+            return {"memory": self.norm_encoder(flow["source"]), "x": self.embed(batch["inputs"], 0, decoder=True)}
+
+        def write(layer: nn.Module, batch: Batch, flow: Flow) -> Flow:
+            return {"x": layer(flow["x"], memory=flow["memory"], memory_mask=seen(batch), causal=True)}
+
+        return [
+            Segment(
+                [self.embedding_of(False)], [], lambda batch, _: {"source": self.embed(batch["source"], 0, False)}
+            ),
+            *(Segment([layer], ["source"], partial(read, layer)) for layer in self.encoder),
+            Segment([self.norm_encoder, self.embedding], ["source"], between),
+            *(Segment([layer], ["x", "memory"], partial(write, layer)) for layer in self.decoder),
+            Segment(
+                [self.norm_decoder, self.output_table],
+                ["x"],
+                lambda batch, flow: self.terms(self.norm_decoder(flow["x"]), batch),
+            ),
+        ]

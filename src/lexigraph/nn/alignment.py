@@ -16,13 +16,16 @@ A window keeps to the positions around p, at most D away, and favours near ones 
 
 There the Gaussian is multiplied after the softmax, so that weights add up to less than 1; here before it.
 
-Shapes: B sources, Q queries of each, S positions, d width of a query and of a memory, k width of a key.
+A hard look is at one position, drawn by its weight; where nothing is drawn, at the one of most weight.
+
+Shapes: B sources, Q queries of each, S positions, d width of a query and of a memory, k width of a key; in a search
+the rows R of one source stand one after the other, and look T times each.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -34,6 +37,21 @@ from lexigraph.errors import LexigraphError
 Score = Literal["content", "additive", "location", "general", "dot", "scaled-dot"]
 Window = Literal["none", "monotonic", "predictive"]
 SHARPNESS = 5.0  # β at the start: a cosine is at most 1, and e⁵ times the weight of nothing is a clear look
+
+
+class Looks(NamedTuple):
+    """Where each step looked, and for hard attention how probable that was."""
+
+    log_weights: Float[Tensor, "R T S"]
+    chosen: Float[Tensor, "R T"] | None  # log a_t(s_t)
+    queries: Float[Tensor, "R T d"]
+
+    @classmethod
+    def in_time(cls, looks: list[Looks]) -> Looks:
+        """One after the other."""
+        chosen = [look.chosen for look in looks if look.chosen is not None]
+        weights, queries = (torch.cat(part, 1) for part in zip(*((look[0], look[2]) for look in looks), strict=True))
+        return cls(weights, torch.cat(chosen, 1) if chosen else None, queries)
 
 
 class Alignment(nn.Module):
@@ -85,6 +103,32 @@ class Alignment(nn.Module):
             found = found - away.square() / (2 * (self.reach / 2) ** 2)
             seen = seen & (away.abs() <= self.reach)
         return found.masked_fill(~seen, -torch.inf).log_softmax(2)
+
+    def look(
+        self,
+        queries: Float[Tensor, "R T d"],
+        source: dict[str, Tensor],  # its memory, keys and lengths
+        time: Int[Tensor, " R"],
+        draws: Float[Tensor, "R T"] | None,
+        hard: bool = False,
+    ) -> tuple[Float[Tensor, "R T d"], Looks]:
+        """The contexts of some steps."""
+        n, shape = len(source["lengths"]), queries.shape[:2]
+        times = time[:, None] + torch.arange(shape[1], device=time.device)
+        log_a = self(
+            queries.reshape(n, -1, queries.shape[2]), source["keys"], source["lengths"], times.reshape(n, -1)
+        )
+        weights, chosen = log_a.exp(), None
+        if hard:
+            if draws is None:
+                place = log_a.argmax(2, keepdim=True)
+            else:
+                reached = weights.detach().cumsum(2)  # whose end is 1 but for rounding; no weight of 0 is ever drawn
+                place = (reached < draws.reshape(n, -1, 1) * reached[:, :, -1:]).sum(2, keepdim=True)
+            chosen = log_a.gather(2, place).reshape(shape)
+            weights = torch.zeros_like(weights).scatter(2, place, 1.0)
+        context = weights @ source["memory"]
+        return context.view(*shape, -1), Looks(log_a.view(*shape, -1), chosen, queries)
 
     def _scores(self, queries: Float[Tensor, "B Q d"], keys: Float[Tensor, "B S k"]) -> Float[Tensor, "B Q S"]:
         if self.score == "additive":

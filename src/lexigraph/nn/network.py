@@ -4,6 +4,7 @@
     prepare(examples, seeds, step)       rows of token ids and the like → a batch of tensors, corrupted as it learns
     loss(batch, carry)                   → terms (objectives/terms.py), and what the next window starts from
     outputs(batch, carry)                → for every row what it computes, without padding, nothing drawn at random
+    segments()                           → the same loss in pieces, for a pipeline of processes, where it can be cut
 
 and, by its kind, those of a decoder (one token after another, for search), of an autoencoder (a vector for a text,
 and back), of a mask filler (all gaps at once), of a predictor (one answer for an example), of a reader (states for
@@ -12,7 +13,7 @@ every token, so that it can be a part of another network).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -38,7 +39,16 @@ if TYPE_CHECKING:
 Examples = Mapping[str, Sequence[Row] | Padded]  # rows by column: ragged on the host, or padded on the device
 Seeds = Mapping[str, Int[np.ndarray, " rows"]]  # by table, one for each row: of its random numbers
 Outputs = dict[str, list[Tensor]]
+Flow = dict[str, Tensor]  # what the segments of a network hand on, by name
 Answer = TypeVar("Answer")
+
+
+class Segment(NamedTuple):
+    """A piece of a network's loss that a process can have to itself."""
+
+    weights: Sequence[nn.Module | Tensor | None]  # all that it computes with
+    needs: Sequence[str]  # what it takes, where it is there, of all that earlier segments have added
+    run: Callable[[Batch, Flow], Flow | Terms]  # what it adds to that; the last one's: the terms of the loss
 
 
 class Network(nn.Module):
@@ -63,6 +73,10 @@ class Network(nn.Module):
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         """What it computes for each row: what must not depend on the rows beside it."""
         raise NotImplementedError
+
+    def segments(self) -> list[Segment]:
+        """Pieces that together, one after the other, compute `loss`; none, if it cannot be cut."""
+        return []
 
     def remark(self, examples: Examples) -> str:
         """What a user should know before training on such examples; nothing, mostly."""

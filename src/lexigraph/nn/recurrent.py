@@ -13,6 +13,7 @@ Shapes: B batch, T time, L layers times directions; widths: i of an input, h of 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Literal, cast
 
 import torch
@@ -111,25 +112,66 @@ class Recurrent(nn.Module):
         if state is None and self.start:
             state = {name: start.expand(len(x), -1, -1) for name, start in self.start.items()}
         ends: list[State] = []
-        for number, module in enumerate(self.blocks):
-            block = cast(Fused | Scan, module)
-            rows = slice(number * block.rows, (number + 1) * block.rows)
-            begin = None if state is None else {name: value[:, rows] for name, value in state.items()}
-            into = self._dropped(x, number)
-            if given is not None and (number == 0 or self.given_to_all):
-                into = torch.cat([into, given], 2)
-            out, end = block(into, lengths, begin)
+        for number in range(len(self.blocks)):
+            x, end = self.through(number, x, lengths, state, given)
             ends.append(end)
-            if self.average:
-                out = out.unflatten(2, (2, -1)).mean(2)
-            x = out + x if 0 < self.residual <= number + 1 else out
         return x, {name: torch.cat([end[name] for end in ends], 1) for name in ends[0]} if ends[1:] else ends[0]
+
+    def through(
+        self,
+        number: int,
+        x: Float[Tensor, "B T i"],
+        lengths: Lengths = None,
+        state: State | None = None,
+        given: Float[Tensor, "B T g"] | None = None,
+    ) -> tuple[Float[Tensor, "B T _"], State]:
+        """The outputs of one block, and its states at the end of each row; `state` is that of all blocks."""
+        block = cast(Fused | Scan, self.blocks[number])
+        rows = slice(number * block.rows, (number + 1) * block.rows)
+        begin = None if state is None else {name: value[:, rows] for name, value in state.items()}
+        into = self._dropped(x, number)
+        if given is not None and (number == 0 or self.given_to_all):
+            into = torch.cat([into, given], 2)
+        out, end = block(into, lengths, begin)
+        if self.average:
+            out = out.unflatten(2, (2, -1)).mean(2)
+        return out + x if 0 < self.residual <= number + 1 else out, end
 
     def _dropped(self, x: Float[Tensor, "B T i"], number: int) -> Float[Tensor, "B T i"]:
         """What goes into a block, with some numbers set to 0."""
         if self.locked:
             return locked_dropout(x, self.dropout, self.training)
         return F.dropout(x, self.dropout, self.training) if number else x
+
+
+class Stack(nn.ModuleList):
+    """Recurrent layers one above the other that need not read in as many directions. A state has a row for each
+    layer, both its directions side by side."""
+
+    def __init__(self, parts: Iterable[Recurrent], dropout: float = 0.0) -> None:
+        super().__init__(parts)
+        self.dropout = dropout  # between parts; inside, each has its own
+
+    @property
+    def places(self) -> list[tuple[Recurrent, int]]:
+        """All blocks from the bottom up: the part that each is in, and its number there."""
+        return [(part, number) for part in cast(list[Recurrent], list(self)) for number in range(len(part.blocks))]
+
+    def forward(self, x: Float[Tensor, "B T i"], lengths: Lengths = None) -> tuple[Float[Tensor, "B T _"], State]:
+        state: State = {}
+        for number in range(len(self.places)):
+            x, state = self.through(number, x, lengths, state)
+        return x, state
+
+    def through(
+        self, number: int, x: Float[Tensor, "B T i"], lengths: Lengths, state: State
+    ) -> tuple[Float[Tensor, "B T _"], State]:
+        """One block more: its outputs, and the states of all up to it."""
+        part, own = self.places[number]
+        x = F.dropout(x, self.dropout, self.training) if number and not own else x
+        x, end = part.through(own, x, lengths)
+        joined = {name: value.unflatten(1, (-1, part.directions)).flatten(2) for name, value in end.items()}
+        return x, {name: torch.cat([state[name], each], 1) if state else each for name, each in joined.items()}
 
 
 class Fused(nn.Module):

@@ -9,7 +9,7 @@ A checkpoint appears by one rename, after its files are on the disk; the one bef
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -67,16 +67,22 @@ def save(
     progress: Progress,
     world: World,
     average: Mapping[str, Tensor] = MappingProxyType({}),
+    together: Callable[[Mapping[str, Tensor]], dict[str, Tensor]] = dict,
 ) -> None:
-    """Write a checkpoint of this step and remove older ones. All processes take part, the first one writes."""
+    """Write a checkpoint of this step and remove older ones. All processes take part, the first one writes.
+
+    together: gives the first process what all have, where each has moments and averages of some weights alone.
+    """
     weights = _whole_weights(network)
-    moments = {
-        f"{key}:{name}": whole(value).detach().cpu().contiguous()
-        for name, parameter in network.named_parameters()
-        for key, value in optimizer.state.get(parameter, {}).items()
-        if isinstance(value, Tensor)
-    }
-    averaged = {name: whole(value).cpu().contiguous() for name, value in average.items()}
+    moments = together(
+        {
+            f"{key}:{name}": whole(value).detach().cpu().contiguous()
+            for name, parameter in network.named_parameters()
+            for key, value in optimizer.state.get(parameter, {}).items()
+            if isinstance(value, Tensor)
+        }
+    )
+    averaged = together({name: whole(value).cpu().contiguous() for name, value in average.items()})
     random = {
         f"{kind}:{rank}": state
         for kind, own in random_states(world.device).items()
@@ -132,6 +138,8 @@ def restore(
     for key, value in moments.items():
         kind, name = key.split(":", 1)
         parameter = parameters[name]
+        if not parameter.requires_grad:  # another stage's
+            continue
         if kind != "step":
             value = laid_out_like(shard_like(value.to(parameter.device), parameter), parameter)
         elif optimizer.defaults.get("fused"):

@@ -81,6 +81,11 @@ class World:
         self.summed([0.0])
 
 
+def processes() -> int:
+    """How many take part."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
 @contextmanager
 def join(device: str = "auto") -> Iterator[World]:
     """Enter the process group that torchrun or SLURM set up, or stay alone."""

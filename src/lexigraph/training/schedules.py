@@ -21,6 +21,7 @@ and clipping: each entry of g to ± clip_value, then g · min(1, clip / ‖g‖)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -61,14 +62,16 @@ def scales(network: nn.Module, settings: Train) -> dict[int, float]:
     return found
 
 
-def clip_gradients(network: nn.Module, settings: Train) -> Tensor:
-    """Clip the gradients by value, then by their norm, which is given back as it was in between."""
+def clip_gradients(network: nn.Module, settings: Train, norm: Callable[[], Tensor] | None = None) -> Tensor:
+    """Clip the gradients by value, then by their norm, which is given back as it was in between. `norm`: finds it
+    where they are not all here."""
+    gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
     if settings.clip_value:
-        for parameter in network.parameters():
-            if parameter.grad is not None:
-                parameter.grad.clamp_(-settings.clip_value, settings.clip_value)
-    limit = settings.clip or math.inf
-    return nn.utils.clip_grad_norm_(network.parameters(), limit, error_if_nonfinite=False)
+        for gradient in gradients:
+            gradient.clamp_(-settings.clip_value, settings.clip_value)
+    found = norm() if norm else nn.utils.get_total_norm(gradients)
+    nn.utils.clip_grads_with_norm_(network.parameters(), settings.clip or math.inf, found)
+    return found
 
 
 def optimizer(network: nn.Module, settings: Train, *, fused: bool) -> torch.optim.Optimizer:
