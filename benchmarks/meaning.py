@@ -161,7 +161,9 @@ def main() -> None:
                 made(seed, 2 * len(split["train"])), split["train"], split[options.split])]
             for seed in range(seeds)
         ]  # fmt: skip
-        spread = [f"{m:.3f}" + (f" ±{s:.3f}" if seeds > 1 else "") for m, s in zip(np.mean(found, 0), np.std(found, 0))]
+        spread = [
+            f"{m:.3f}" + (f" ±{s:.3f}" if seeds > 1 else "") for m, s in zip(np.mean(found, 0), np.std(found, 0))
+        ]
         print(name, *spread, sep="\t", flush=True)
 
     for folder in options.run:

@@ -55,8 +55,8 @@ def expanded(model: Model, vectors: WordVectors) -> Model:
     met = np.flatnonzero(shared >= 0)
     if len(met) < vectors.dim:
         raise LexigraphError(
-            f"The model and the vectors share {len(met):,} words, and a map of {vectors.dim} numbers needs at least as "
-            "many: words of the same language and letter case are needed."
+            f"The model and the vectors share {len(met):,} words, and a map of {vectors.dim} numbers needs at least "
+            "as many: words of the same language and letter case are needed."
         )
     table = model.network.state_dict()[TABLE].cpu()
     known = table[len(old.special) :][torch.from_numpy(met)].numpy()

@@ -72,8 +72,8 @@ def evaluate(
     suite: Annotated[
         str,
         typer.Option(
-            help="`latent`: all that a model of sentence vectors can be asked; `meaning`: what any vectors of texts are "
-            "worth, on --data sts-b --data sick."
+            help="`latent`: all that a model of sentence vectors can be asked; `meaning`: what the vectors of any "
+            "model are worth, on --data sts-b --data sick."
         ),
     ] = "",
     judge: Annotated[Path | None, typer.Option(metavar="RUN", help="A language model of other text.")] = None,
@@ -135,6 +135,8 @@ def _print_scores(scores: Scores) -> None:
         baselines["in 8 bits"] = {name: value["value"] for name, value in _metrics(scores["int8"])}
     if "ngram_baseline" in scores:
         baselines["n-grams"] = _numbers(scores["ngram_baseline"])
+    if "chance" in scores:
+        baselines["chance"] = _numbers(scores["chance"])
     baselines["token frequencies alone"] = _numbers(scores.get("unigram_baseline"))
     rows = [(name, *_metric(value), *(f"{each[name]:.4f}" if name in each else "" for each in baselines.values()))
             for name, value in _metrics(scores)]  # fmt: skip
@@ -174,7 +176,7 @@ def _meaning(
     """The meaning suite of a run; `data` are folders of benchmark sets."""
     from lexigraph.evaluation import meaning
 
-    others = {"train": train, **{name: given[name] for name in ("judge", "domain", "edits", "similarity")}}  # type: ignore[literal-required]
+    others = {"train": train, **{name: given[name] for name in ("judge", "domain", "edits", "similarity")}}
     if asked := [name for name, value in others.items() if value]:
         raise UsageError(f"--{asked[0]} belongs to --suite latent; sts-b and sick are named by --data.")
     file = _suite_file(run, "meaning.json", given)

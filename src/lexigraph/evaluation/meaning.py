@@ -2,9 +2,9 @@
 
     results = run(lexigraph.load("runs/encoder"), ["sts-b", "sick"])
 
-similarity    STS-B and SICK against people's scores, by the cosine and through a trained linear map (latent/similarity.py),
-              on the test pairs, and on the dev pairs, by which settings are chosen
-probes        tense, number, polarity and length of the grammar's sentences, found by a straight line (latent/probes.py)
+similarity    STS-B and SICK against people's scores, by the cosine and through a trained linear map: on the test
+              pairs, and on the dev pairs, by which settings are chosen
+probes        tense, number, polarity and length of the grammar's sentences, found by a straight line
 """
 
 from __future__ import annotations

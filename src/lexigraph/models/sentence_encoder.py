@@ -217,7 +217,7 @@ class SentenceEncoder(Network):
         terms: Terms = {}
         z = self.encode(batch["text_ids"], batch["text_lengths"])
         if self.objective.written:
-            total = torch.stack([self._written(z, side, batch) for side in SIDES]).sum()
+            total = torch.stack([self._written(z, side, batch).total for side in SIDES]).sum()
             terms["written"] = Term(total, batch.counts["written"], self.weights["written"])
         if self.objective.ranked:
             scores = self.ranking(z, batch)
@@ -230,7 +230,7 @@ class SentenceEncoder(Network):
             terms[LABELLED] = Term(total, batch.counts[LABELLED], self.weights[LABELLED])
         return terms, None
 
-    def _written(self, z: Float[Tensor, "B d"], side: str, batch: Batch) -> Float[Tensor, ""]:
+    def _written(self, z: Float[Tensor, "B d"], side: str, batch: Batch) -> Term:
         """- log p of the sentences on one side."""
         given = z[batch[f"{side}_of"]]
         start = {"h": self.first[side](given).tanh()[:, None]}
@@ -238,11 +238,23 @@ class SentenceEncoder(Network):
         h, _ = self.writers[side](words, state=start, given=given)
         hidden, targets = self.out(h), batch[f"{side}_targets"]
         if "drawn" in batch.tensors:
-            return sampled.sampled_cross_entropy(
+            total = sampled.sampled_cross_entropy(
                 hidden.flatten(0, 1), self.embedding.weight, self.bias, targets.flatten(), batch["drawn"]
             )
+            return Term(total, batch.counts["written"])
         own = Batch({"targets": targets}, {"loss": batch.counts["written"]})
-        return next_token_terms(hidden, self.embedding.weight, own, bias=self.bias, pad=self.pad)["loss"].total
+        return next_token_terms(hidden, self.embedding.weight, own, bias=self.bias, pad=self.pad)["loss"]
+
+    def written(self, batch: Batch) -> tuple[Float[Tensor, " B"], Int[Tensor, " B"]]:
+        """- log p of the sentences around each, and how many tokens those have."""
+        z = self.encode(batch["text_ids"], batch["text_lengths"])
+        totals, counts = z.new_zeros(len(z)), torch.zeros(len(z), dtype=torch.long, device=z.device)
+        for side in SIDES:
+            items = self._written(z, side, batch).items
+            assert items is not None, "drawn tokens are for training"
+            rows, tokens = batch[f"{side}_of"], (batch[f"{side}_targets"] != IGNORE).sum(1)
+            totals, counts = totals.index_add(0, rows, items.sum(1)), counts.index_add(0, rows, tokens)
+        return totals, counts
 
     def ranking(self, z: Float[Tensor, "B d"], batch: Batch) -> Float[Tensor, "N N"]:
         """How near each sentence that has a next one is to the next ones of all."""
