@@ -1,15 +1,15 @@
 """What sentence vectors are worth: STS-B and SICK, by their cosine and through a trained regressor.
 
-    python benchmarks/meaning.py DATA --vectors own.vec --counts words.txt                    the baselines, on dev pairs
+    python benchmarks/meaning.py DATA --vectors own.vec --counts words.txt                 the baselines, on dev pairs
     python benchmarks/meaning.py DATA --vectors own.vec --counts words.txt --split test --run runs/encoder
 
 DATA holds the folders sts-b and sick; own.vec has vectors of the words of words.txt (own_vectors.py makes it, small
 letters). Baselines, all of these vectors, text cut as theirs was:
 
     averaged        the mean of the words' vectors
-    SIF             the mean weighted by a / (a + p(w)), without the first principal direction of the training sentences
-    random LSTM     a bidirectional LSTM with random weights, 2 × 1,024 numbers, the largest over time
-    echo state      a sparse random recurrent network of 2,048 numbers, spectral radius 0.9, the largest over time
+    SIF             the mean weighted by a / (a + p(w)), without the first principal direction of training sentences
+    random LSTM     a bidirectional LSTM with random weights, 2 × 512 numbers, the largest over time
+    echo state      a sparse random recurrent network of 1,024 numbers, spectral radius 0.9, the largest over time
 
 The regressor is ridge regression on |u - v| and u ⊙ v, its penalty by cross-validation on the training pairs; SIF's a
 is chosen on dev pairs. Random encoders: means over seeds. Pearson's r; a text too long for a run is cut.
@@ -73,11 +73,11 @@ class Words:
 
     def random_lstm(self, seed: int) -> Encoder:
         torch.manual_seed(seed)
-        lstm = nn.LSTM(self.table.shape[1], 1024, bidirectional=True, batch_first=True).eval()
+        lstm = nn.LSTM(self.table.shape[1], 512, bidirectional=True, batch_first=True).eval()
         return lambda texts: self._largest(texts, lambda x: lstm(x)[0])
 
     def echo_state(self, seed: int) -> Encoder:
-        random, size = np.random.default_rng(seed), 2048
+        random, size = np.random.default_rng(seed), 1024
         drawn = random.uniform(-0.5, 0.5, (size, size)) * (random.random((size, size)) < 0.05)
         radius = np.abs(np.linalg.eigvals(drawn)).max()
         recurrent = torch.from_numpy(drawn * (0.9 / radius)).float().to_sparse_csr()
@@ -161,8 +161,10 @@ def main() -> None:
                 made(seed, 2 * len(split["train"])), split["train"], split[options.split])]
             for seed in range(seeds)
         ]  # fmt: skip
+        means, deviations = np.mean(found, 0), np.std(found, 0)
         spread = [
-            f"{m:.3f}" + (f" ±{s:.3f}" if seeds > 1 else "") for m, s in zip(np.mean(found, 0), np.std(found, 0))
+            f"{mean:.3f}" + (f" ±{deviation:.3f}" if seeds > 1 else "")
+            for mean, deviation in zip(means, deviations, strict=True)
         ]
         print(name, *spread, sep="\t", flush=True)
 

@@ -1,4 +1,4 @@
-"""Words from own vectors: an encoder reads them where a linear map of their vectors puts them, and nothing else moves."""
+"""Words from own vectors: an encoder reads them where a linear map puts them, and nothing else moves."""
 
 from __future__ import annotations
 

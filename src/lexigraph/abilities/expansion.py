@@ -1,6 +1,6 @@
 """Words that an encoder has not learned, from own word vectors (Kiros et al. 2015, section 2.2).
 
-    W = argmin Σ_w |x_w W - e_w|²          over the words w that have both: x_w an own vector, e_w a row of the encoder
+    W = argmin Σ_w |x_w W - e_w|²        over the words w that have both: x_w an own vector, e_w a row of the encoder
     e_v = x_v W                            of each word v that the encoder lacks
 
 Shapes: n shared words, i numbers in an own vector, e in a token's.
