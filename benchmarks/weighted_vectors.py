@@ -4,7 +4,7 @@ python benchmarks/weighted_vectors.py own.vec words.txt paraphrases.txt weighted
 
     x_w = a / (a + p(w)) (v_w - (v_w · u) u)        u: first principal direction of weighted means of sentences
 
-p(w) is counted in words.txt, which the vectors were learned from; the sentences are the first 20,000 of the third file.
+p(w) is counted in words.txt, which the vectors were learned from; sentences are the first 20,000 of the third file.
 """
 
 from __future__ import annotations

@@ -16,11 +16,15 @@ def expand(
     vectors: Annotated[Path, typer.Argument(metavar="VECTORS", help="Own word vectors: a file or a run of them.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The new run folder.")],
     force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """A sentence encoder that knows all words of own vectors, by a linear map from their space into its table."""
     from lexigraph.exchange import expanded
 
     folder, added = expanded.expand(run, vectors, out, force)
+    if as_json:
+        print_json({"run": str(folder), "words": added})
+        return
     notify(f"{added:,} words more.")
     print(folder)
 
