@@ -80,10 +80,10 @@ def test_drawn_tokens_are_for_training_and_come_near_the_whole_softmax():
     assert "drawn" not in network.prepare(examples([0, 1, 2])).tensors
     exact = whole.loss(whole.prepare(examples([0, 1, 2])))[0]["written"].total
     seeds, drawn = {"text": np.arange(3)}, []
-    for step in range(300):
+    for step in range(100):
         terms, _ = network.loss(network.prepare(examples([0, 1, 2]), seeds=seeds, step=step))
-        drawn.append(terms["written"].total)
-    assert torch.stack(drawn).mean() == pytest.approx(float(exact), rel=0.1)
+        drawn.append(float(terms["written"].total))
+    assert np.mean(drawn) == pytest.approx(float(exact), rel=0.1)  # 15 draws of 20 tokens are a little too easy
 
 
 def test_neighbours_are_written_from_the_vector_alone_and_missing_ones_cost_nothing():
