@@ -169,3 +169,16 @@ def test_the_reader_as_it_is_says_the_same_of_a_word_in_any_company(tiny_runs):
 def test_it_is_not_trained_with_other_pieces_than_letters(tmp_path):
     with pytest.raises(UsageError, match=r'tokenizer\.kind = "char"'):
         api.train("elmo", "grammar", out=tmp_path / "run", tiny=True, quiet=True, set={"tokenizer.kind": "bpe"})
+
+
+def test_a_text_fits_by_its_words_and_one_text_has_one_answer(tiny_runs):
+    model = lexigraph.load(tiny_runs("elmo"))
+    longest = model.network.config.context
+    assert model.fits(["antidisestablishmentarianism " * 4, "a " * longest, "a " * (longest + 1), " "]) == [
+        *(True, True),
+        *(False, False),
+    ]
+    (found,) = model.neighbours(["She sings ."], ["antidisestablishmentarianism " * 4], k=1)
+    assert len(found) == 1
+    assert np.array_equal(model.words("She sings ."), model.words(["She sings ."])[0])
+    assert model.words("She sings .").shape[0] == 3

@@ -66,6 +66,26 @@ def test_averaging_does_not_see_the_order_and_goes_through_layers():
     assert torch.allclose(one[0], z, atol=1e-6)
 
 
+@pytest.mark.parametrize("pooling", ["sum", "root", "max"])
+def test_an_average_without_layers_is_what_is_pooled_of_the_tokens_vectors(pooling):
+    network = network_of(encoder="average", pooling=pooling, layers=0)
+    e = network.embedding(torch.tensor([5, 6, 7, EOS]))
+    expected = {"sum": e.sum(0), "root": e.sum(0) / 2, "max": e.amax(0)}[pooling]
+    assert torch.allclose(vectors(network)[0], expected, atol=1e-6)
+
+
+def test_drawn_tokens_are_for_training_and_come_near_the_whole_softmax():
+    network, whole = network_of({"samples": 15}), network_of()
+    network.load_state_dict(whole.state_dict())
+    assert "drawn" not in network.prepare(examples([0, 1, 2])).tensors
+    exact = whole.loss(whole.prepare(examples([0, 1, 2])))[0]["written"].total
+    seeds, drawn = {"text": np.arange(3)}, []
+    for step in range(100):
+        terms, _ = network.loss(network.prepare(examples([0, 1, 2]), seeds=seeds, step=step))
+        drawn.append(float(terms["written"].total))
+    assert np.mean(drawn) == pytest.approx(float(exact), rel=0.1)  # 15 draws of 20 tokens are a little too easy
+
+
 def test_neighbours_are_written_from_the_vector_alone_and_missing_ones_cost_nothing():
     network = network_of(embedding=6)
     whole, _ = network.loss(network.prepare(examples([0, 1, 2])))
@@ -91,6 +111,9 @@ def test_the_next_sentence_is_told_from_those_of_the_batch():
     z = torch.nn.functional.normalize(vectors(network), dim=1)
     y = torch.nn.functional.normalize(network.tower(vectors(network)), dim=1)
     assert torch.allclose(scores, 10 * z[[0, 1]] @ y[[1, 2]].T, atol=1e-5)
+    shared = network_of({"written": 0.0, "ranked": 1.0, "tower": False}, encoder="average", pooling="root")
+    y = torch.nn.functional.normalize(vectors(shared), dim=1)
+    assert torch.allclose(shared.ranking(vectors(shared), batch), 10 * y[[0, 1]] @ y[[1, 2]].T, atol=1e-5)
     optimizer = torch.optim.Adam(network.train().parameters(), lr=1e-2)
     for _ in range(60):
         optimizer.zero_grad()
@@ -127,6 +150,8 @@ def test_a_text_has_the_same_vector_in_any_company_and_finds_its_neighbours(tiny
         ({}, {"written": 0.0}, "nothing to learn"),
         ({"encoder": "transformer"}, {}, 'pooling = "last" is for gru and lstm'),
         ({"dim": 7, "bidirectional": True}, {}, "must be even"),
+        ({"layers": 0}, {}, 'only "average" has none'),
+        ({"layers": 0, "encoder": "average", "pooling": "sum", "embedding": 4}, {}, "give both the same number"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(config, objective, says):
@@ -137,3 +162,27 @@ def test_what_cannot_be_is_refused_with_a_sentence(config, objective, says):
 def test_classes_need_a_table(tmp_path):
     with pytest.raises(UsageError, match="labelled"):
         api.train("sentence-encoder", "grammar", out=tmp_path / "run", set={"objective.labelled": 1.0}, tiny=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "metrics"), [("skip-thought", {"written"}), ("sentence-encoder", {"ranked", "first"})]
+)
+def test_scores_have_an_interval_and_what_no_model_achieves(name, metrics, tiny_runs):
+    network = lexigraph.load(tiny_runs(name)).network
+    scores = lexigraph.evaluate(tiny_runs(name), "grammar")
+    assert metrics == {key for key, value in scores.items() if isinstance(value, dict) and "interval" in value}
+    for metric in metrics:
+        low, high = scores[metric]["interval"]
+        assert low <= scores[metric]["value"] <= high
+    without = scores["unigram_baseline"] if name == "skip-thought" else scores["chance"]
+    assert without.keys() == metrics
+    uniform = np.log(network.embedding.num_embeddings)
+    assert 0 < scores["unigram_baseline"]["written"] < uniform if name == "skip-thought" else without["first"] < 0.5
+
+
+def test_nats_of_single_sentences_add_up_to_the_loss():
+    network = network_of(embedding=6)
+    batch = network.prepare(examples([0, 1, 2]))
+    totals, counts = network.written(batch)
+    assert torch.isclose(totals.sum(), network.loss(batch)[0]["written"].total, rtol=1e-5)
+    assert counts.tolist() == [2, 4 + 3, 2]

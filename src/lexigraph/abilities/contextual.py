@@ -20,6 +20,7 @@ class ContextualWords(Vectors):
 
     network: ELMo
 
+    @one_or_many
     def words(self, texts: Sequence[str], *, layer: int | None = None) -> list[Float32[np.ndarray, "words dim"]]:
         """A vector for every word of each text: the mean of all layers, or one (0: by its letters alone)."""
         depth = self.network.depth
@@ -47,6 +48,11 @@ class ContextualWords(Vectors):
         if lossless or unnormalised or pooling not in (None, "mean"):
             raise UsageError("The vector of a text is the mean of those of its words: leave out other options.")
         return np.stack([words.mean(0) for words in self.words(texts)]).astype(np.float32)
+
+    def fits(self, texts: Sequence[str]) -> list[bool]:
+        """Whether each text has words, and not more of them than the model reads at once; letters do not count."""
+        cleaned = ((self._clean(text) or "") if self._clean else text for text in texts)
+        return [0 < len(text.split()) <= self.network.config.context for text in cleaned]
 
     def _by_letters(self, texts: Sequence[str]) -> list[list[np.ndarray]]:
         """The letters of every word of texts, none of which may be empty."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Float32
 
 from lexigraph.abilities.asking import one_or_many
+from lexigraph.abilities.expansion import expanded
 from lexigraph.abilities.textmodel import BATCH_SIZE
 from lexigraph.abilities.vectors import Vectors
 from lexigraph.errors import UsageError
 from lexigraph.models.sentence_encoder import SentenceEncoder
+from lexigraph.words.vectors import WordVectors
 
 
 class Sentences(Vectors):
@@ -41,3 +44,10 @@ class Sentences(Vectors):
             with torch.inference_mode():
                 z[chosen] = self.network.encode(batch["ids"], batch["lengths"]).float().cpu().numpy()
         return z
+
+    def expanded(self, vectors: str | Path | WordVectors) -> Sentences:
+        """This model with the words of own vectors that it lacks, mapped into its table (Kiros et al. 2015).
+
+        vectors: a file, a run of word vectors, or `WordVectors`. `lexigraph expand` makes a run folder of it.
+        """
+        return expanded(self, vectors if isinstance(vectors, WordVectors) else WordVectors.load(vectors))

@@ -28,6 +28,7 @@ from lexigraph.cli import (
     parsing,
     replaying,
     runs,
+    sentences,
     spaces,
     statistical,
     tagging,
@@ -62,6 +63,8 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "eval": runs.evaluate,
         "replay": replaying.replay,
         "look": looking.look,
+        "expand": sentences.expand,
+        "weat": sentences.weat,
     },
     "Abilities": {
         "generate": language.generate,

@@ -27,6 +27,7 @@ from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from lexigraph.evaluation.intervals import Figure
+    from lexigraph.evaluation.latent.sentences import Result
     from lexigraph.evaluation.task import Score, Scores
 
 
@@ -68,7 +69,13 @@ def evaluate(
     data: Annotated[list[str], typer.Option(metavar="TEXT", help=f"The text to score. {FORMS}.")],
     device: Device = "auto",
     as_json: AsJson = False,
-    suite: Annotated[str, typer.Option(help="`latent`: all that a model of sentence vectors can be asked.")] = "",
+    suite: Annotated[
+        str,
+        typer.Option(
+            help="`latent`: all that a model of sentence vectors can be asked; `meaning`: what the vectors of any "
+            "model are worth, on --data sts-b --data sick."
+        ),
+    ] = "",
     judge: Annotated[Path | None, typer.Option(metavar="RUN", help="A language model of other text.")] = None,
     int8: Annotated[bool, typer.Option("--int8", help="Also in 8 bits, side by side.")] = False,
     train: Annotated[
@@ -83,16 +90,19 @@ def evaluate(
 ) -> None:
     """Score a model on a file; scores and their signature are added to the run's results.json.
 
-    With --suite latent, the whole latent suite instead: tables here, JSON and a page beside the run or at --out.
+    With --suite, a whole suite instead: tables here, JSON and a page beside the run or at --out.
     """
-    if suite not in ("", "latent"):
-        raise UsageError(f"There is no suite {suite!r}. Choose: latent.")
+    if suite not in ("", "latent", "meaning"):
+        raise UsageError(f"There is no suite {suite!r}. Choose: latent, meaning.")
     given: SuiteOptions = {"judge": judge, "domain": domain, "edits": edits,
                            "similarity": similarity, "quick": quick, "out": out, "force": force}  # fmt: skip
     if not suite and (asked := [name for name, value in given.items() if value]):
-        raise UsageError(f"--{asked[0]} belongs to a suite: add --suite latent.")
+        raise UsageError(f"--{asked[0]} belongs to a suite: add --suite latent or --suite meaning.")
     if suite and int8:
         raise UsageError("--int8 is not for suites: leave out one of them.")
+    if suite == "meaning":
+        _meaning(run, data, device, as_json, given, train)
+        return
     if suite:
         if len(data) > 1 or len(train or ()) > 1:
             raise UsageError("A suite takes one --data and one --train: a folder or a pattern names several files.")
@@ -125,6 +135,8 @@ def _print_scores(scores: Scores) -> None:
         baselines["in 8 bits"] = {name: value["value"] for name, value in _metrics(scores["int8"])}
     if "ngram_baseline" in scores:
         baselines["n-grams"] = _numbers(scores["ngram_baseline"])
+    if "chance" in scores:
+        baselines["chance"] = _numbers(scores["chance"])
     baselines["token frequencies alone"] = _numbers(scores.get("unigram_baseline"))
     rows = [(name, *_metric(value), *(f"{each[name]:.4f}" if name in each else "" for each in baselines.values()))
             for name, value in _metrics(scores)]  # fmt: skip
@@ -162,18 +174,10 @@ def _print_groups(title: str, groups: Score) -> None:
 
 
 def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None, given: SuiteOptions) -> None:
-    """The latent suite of a run: reported on the way, printed, and saved as JSON and as a page."""
-    from lexigraph.evaluation.latent import suite, tables
-    from lexigraph.outputs import free_file, json_text
-    from lexigraph.run import Run
-    from lexigraph.views import report
+    """The latent suite of a run."""
+    from lexigraph.evaluation.latent import suite
 
-    opened, judge = Run.open(run), given["judge"]
-    if given["out"] is None and opened.bundled:
-        raise UsageError("A bundled model's folder is not written to: say where the suite goes with --out FILE.json.")
-    file = given["out"] or opened.path / "latent.json"
-    for written, kind in ((file, ".json"), (file.with_suffix(".html"), ".html")):
-        free_file(written, "a suite", (kind,), given["force"])
+    file, judge = _suite_file(run, "latent.json", given), given["judge"]
     model = load_model(run, device)
     results = suite.run(
         model,
@@ -186,13 +190,52 @@ def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None,
         quick=given["quick"],
         report=notify,
     )
+    _show_suite("The latent suite", f"{run}, on {data}.", results, file, given["force"], as_json)
+
+
+def _meaning(
+    run: Path, data: list[str], device: str, as_json: bool, given: SuiteOptions, train: list[str] | None
+) -> None:
+    """The meaning suite of a run; `data` are folders of benchmark sets."""
+    from lexigraph.evaluation import meaning
+
+    others = {"train": train, **{name: given[name] for name in ("judge", "domain", "edits", "similarity")}}
+    if asked := [name for name, value in others.items() if value]:
+        raise UsageError(f"--{asked[0]} belongs to --suite latent; sts-b and sick are named by --data.")
+    file = _suite_file(run, "meaning.json", given)
+    results = meaning.run(load_model(run, device), data, quick=given["quick"], report=notify)
+    _show_suite("Meaning", f"{run}, on {', '.join(data)}.", results, file, given["force"], as_json)
+
+
+def _suite_file(run: Path, name: str, given: SuiteOptions) -> Path:
+    """Where a suite is saved, if it may be."""
+    from lexigraph.outputs import free_file
+    from lexigraph.run import Run
+
+    opened = Run.open(run)
+    if given["out"] is None and opened.bundled:
+        raise UsageError("A bundled model's folder is not written to: say where the suite goes with --out FILE.json.")
+    file = given["out"] or opened.path / name
+    for written, kind in ((file, ".json"), (file.with_suffix(".html"), ".html")):
+        free_file(written, "a suite", (kind,), given["force"])
+    return file
+
+
+def _show_suite(
+    title: str, about: str, results: Mapping[str, Mapping[str, Result]], file: Path, force: bool, as_json: bool
+) -> None:
+    """A suite as tables, and saved as JSON and as a page."""
+    from lexigraph.evaluation.latent import tables
+    from lexigraph.outputs import json_text
+    from lexigraph.views import report
+
     found = tables.tables(results)
     sections: dict[str, str] = {}
     for table in found:
         sections[table.title] = sections.get(table.title, "") + report.table(table.columns, table.rows)
-    page = report.page("The latent suite", f"{run}, on {data}.", sections)
-    write_text(file, json_text(results, indent=1), "a suite", given["force"])
-    write_text(file.with_suffix(".html"), page, "a suite", given["force"])
+    page = report.page(title, about, sections)
+    write_text(file, json_text(results, indent=1), "a suite", force)
+    write_text(file.with_suffix(".html"), page, "a suite", force)
     if as_json:
         print_json(results)
         return

@@ -182,6 +182,17 @@ class Tokenizer:
         known: Known = {**model["lexigraph"], "roles": {**model["lexigraph"].get("roles", {}), **roles}}
         return Tokenizer({**self._content, "model": {**model, "lexigraph": known}}) if roles else self
 
+    def with_words(self, words: Iterable[str]) -> Tokenizer:
+        """The same tokenizer of kind word, with those of these words that it lacks behind its own."""
+        if self.kind != "word":
+            raise UsageError(
+                f"This tokenizer is of kind {self.kind!r}: only a vocabulary of words takes more of them."
+            )
+        model = self._content["model"]
+        more = (word for word in dict.fromkeys(words) if word not in self._ids)
+        vocab = self._ids | {word: number for number, word in enumerate(more, self.size)}
+        return Tokenizer({**self._content, "model": {**model, "vocab": vocab}})
+
     # ---------------------------------------------------------------------------------------- encoding
 
     def encode(self, text: str, *, dropout: float = 0.0, alpha: float | None = None, seed: int = 0) -> list[int]:

@@ -120,11 +120,29 @@ def weat(
     seed: int = 0,
 ) -> Weat:
     """Test whether the words X go with A, and Y with B; p is exact if there are at most `permutations` splits."""
-    for name, words in zip("XYAB", (X, Y, A, B), strict=True):
+    refuse_empty(X, Y, A, B)
+    x, y, a, b = (np.array([wv[word] for word in words]) for words in (X, Y, A, B))
+    return association(x, y, a, b, permutations, seed)
+
+
+def refuse_empty(*sets: Sequence[str]) -> None:
+    """The four sets of a test have words."""
+    for name, words in zip("XYAB", sets, strict=True):
         if not words:
             raise UsageError(f"The set {name} is empty; each of X, Y, A and B needs at least one word.")
-    targets = _unit(wv, [*X, *Y])
-    s = targets @ _unit(wv, A).mean(axis=0) - targets @ _unit(wv, B).mean(axis=0)
+
+
+def association(
+    X: Float[np.ndarray, "x dim"],
+    Y: Float[np.ndarray, "y dim"],
+    A: Float[np.ndarray, "a dim"],
+    B: Float[np.ndarray, "b dim"],
+    permutations: int = 10_000,
+    seed: int = 0,
+) -> Weat:
+    """The same test on vectors, of whatever they are."""
+    targets = _scaled(np.concatenate([X, Y]))
+    s = targets @ _scaled(A).mean(axis=0) - targets @ _scaled(B).mean(axis=0)
     if np.ptp(s) < FLAT:
         return Weat(0.0, 1.0)
     effect = (s[: len(X)].mean() - s[len(X) :].mean()) / s.std(ddof=1)
@@ -143,6 +161,11 @@ def _row(wv: WordVectors, word: str) -> int:
 
 
 def _unit(wv: WordVectors, words: Sequence[str]) -> np.ndarray:
-    rows = np.array([wv[word] for word in words], np.float64)
+    return _scaled(np.array([wv[word] for word in words]))
+
+
+def _scaled(vectors: np.ndarray) -> np.ndarray:
+    """Rows of length 1; a row of zeros stays one."""
+    rows = vectors.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths == 0, 1, lengths)

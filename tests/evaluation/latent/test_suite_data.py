@@ -120,18 +120,19 @@ def test_a_cosine_that_is_the_gold_score_correlates_fully(tmp_path):
 def test_sts_and_sick_are_read(tmp_path):
     for folder in ("sts-b", "sick"):
         (tmp_path / folder).mkdir()
-    for split in ("train", "test"):
+    for split in ("train", "dev", "trial", "test"):
         (tmp_path / "sts-b" / f"sts-{split}.tsv").write_text('g\tf\t2012\t1\t2.5\tA "girl\tA boy\textra\n')
         header = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
         (tmp_path / "sick" / f"SICK_{split}.tsv").write_text(header + "6\tNo boy\tA kid\t3.3\tNEUTRAL\n")
     found = similarity_pairs(tmp_path)
     assert found["sts-b"]["test"] == [('A "girl', "A boy", 2.5)]
-    assert found["sick"]["train"] == [("No boy", "A kid", 3.3)]
+    assert similarity_pairs(tmp_path / "sick") == {"sick": found["sick"]}
+    assert found["sick"]["dev"] == [("No boy", "A kid", 3.3)]
     (tmp_path / "sts-b" / "sts-test.tsv").write_text("g\tf\t2012\t1\tmuch\tA\tB\n")
     with pytest.raises(LexigraphError, match="'much' is no score"):
         similarity_pairs(tmp_path)
     with pytest.raises(LexigraphError, match="sts-b or sick"):
-        similarity_pairs(tmp_path / "sick")
+        similarity_pairs(tmp_path / "other")
 
 
 # ---- probes ----

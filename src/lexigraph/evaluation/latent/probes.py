@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from lexigraph.abilities.spaces import SentenceSpace
+from lexigraph.abilities.vectors import Vectors
 from lexigraph.evaluation.latent.reconstruction import LENGTHS
 from lexigraph.evaluation.latent.sentences import Kept, Means, Results, fitting, mean, spelled, vectors, whole
 from lexigraph.text import grammar
@@ -35,7 +35,7 @@ def labelled_pairs(edit: Edit, seed: int, split: str) -> Iterator[tuple[str, str
 
 
 def probes(
-    model: SentenceSpace, *, training: int = 1000, testing: int = 500, seed: int = 0, spaced: bool = True
+    model: Vectors, *, training: int = 1000, testing: int = 500, seed: int = 0, spaced: bool = True
 ) -> Results:
     """The accuracy of each probe on the test split, and of the majority; counts are of sentences."""
     features: dict[str, Means] = {}
@@ -51,16 +51,17 @@ def probes(
     sides = []
     for split, count in (("train", training), ("test", testing)):
         kept = fitting(model, [spelled(text, spaced) for text in sentences(count, seed, split=split)])
-        sides.append((vectors(model, kept), length_labels(kept)))
+        sides.append((vectors(model, kept), length_labels(kept, model.tokenizer.kind == "char")))
         skipped += count - len(kept.texts)
     features["length"] = probe(*sides[0], *sides[1])
     return {"features": features, "skipped": skipped, "training": training, "testing": testing, "seed": seed}
 
 
-def length_labels(kept: Kept) -> np.ndarray:
-    """The number of the bucket that a sentence's tokens fall into: 1-5, 6-10, 11-15 …"""
+def length_labels(kept: Kept, letters: bool = False) -> np.ndarray:
+    """The number of the bucket that a sentence's tokens (its words, if tokens are letters) fall into: 1-5, 6-10 …"""
     bounds = [high for _, high in LENGTHS]
-    return np.searchsorted(bounds, [len(row) for row in kept.rows])
+    sizes = [len(text.split()) for text in kept.texts] if letters else [len(row) for row in kept.rows]
+    return np.searchsorted(bounds, sizes)
 
 
 def probe(seen: np.ndarray, labels: np.ndarray, held: np.ndarray, wanted: np.ndarray, together: int = 1) -> Means:

@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lexigraph.abilities.spaces import SentenceSpace
+from lexigraph.abilities.vectors import Vectors
 from lexigraph.evaluation.intervals import Figure, metric
 from lexigraph.latent.space import Search
 from lexigraph.text import readers
@@ -54,11 +55,11 @@ class Kept:
     unknown: int  # words outside the vocabulary, which cannot come back
 
 
-def fitting(model: SentenceSpace, texts: Sequence[str]) -> Kept:
+def fitting(model: Vectors, texts: Sequence[str]) -> Kept:
     """The texts that the model can hold, and how many it cannot, by reason."""
     rows, unknown = model.rows(texts) if texts else ([], 0)
-    longest = model.network.traits.context - 1
-    reasons = ["empty" if not len(row) else "too_long" if len(row) > longest else "" for row in rows]
+    fits = model.fits(texts) if texts else []
+    reasons = ["" if fit else "too_long" if len(row) else "empty" for fit, row in zip(fits, rows, strict=True)]
     positions = [position for position, reason in enumerate(reasons) if not reason]
     kept = [rows[position] for position in positions]
     return Kept(
@@ -71,7 +72,7 @@ def fitting(model: SentenceSpace, texts: Sequence[str]) -> Kept:
     )
 
 
-def whole(model: SentenceSpace, tuples: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], Kept, int]:
+def whole(model: Vectors, tuples: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], Kept, int]:
     """The tuples whose texts all fit, their texts one after the other, and how many tuples were left out."""
     count = len(tuples[0]) if tuples else 1
     fit = fitting(model, [text for each in tuples for text in each])
@@ -81,11 +82,11 @@ def whole(model: SentenceSpace, tuples: Sequence[tuple[str, ...]]) -> tuple[list
 
 
 def vectors(
-    model: SentenceSpace, kept: Kept, *, lossless: bool = False, unnormalised: bool = False
+    model: Vectors, kept: Kept, *, lossless: bool = False, unnormalised: bool = False
 ) -> Float[np.ndarray, "n latent"]:
     """The vectors of texts that fit."""
     if not kept.texts:
-        return np.zeros((0, model.network.latent), np.float32)
+        return np.zeros((0, getattr(model.network, "latent", 1)), np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.encode(kept.texts, lossless=lossless, unnormalised=unnormalised)

@@ -3,7 +3,7 @@
 cosine        of the two vectors as they are
 linear map    ridge regression on |u − v| and u ⊙ v, fitted to the training pairs; its penalty by cross-validation
 words         the cosine of word counts, without any model
-embeddings    the cosine of the means of the model's own token embeddings
+embeddings    the cosine of the means of the model's own token embeddings, if it has a table of them
 
 Pearson's r and Spearman's rho on the test pairs; intervals from resampled pairs (ranks taken once).
 """
@@ -17,26 +17,33 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from lexigraph.abilities.spaces import SentenceSpace
+from lexigraph.abilities.vectors import Vectors
 from lexigraph.errors import LexigraphError
 from lexigraph.evaluation.intervals import FEWEST, RESAMPLES
 from lexigraph.evaluation.latent.sentences import Kept, Mean, Means, Results, cosines, spread, vectors, whole, words
 from lexigraph.text import readers
+from lexigraph.text.files import find
 
 Scored = list[tuple[str, str, float]]
 SETS: dict[str, tuple[str, dict[str, str]]] = {  # folder → how its files are named, and where things stand in them
     "sts-b": ("sts-{split}.tsv", {"score": "5", "a": "6", "b": "7"}),
     "sick": ("SICK_{split}.tsv", {"score": "relatedness_score", "a": "sentence_A", "b": "sentence_B"}),
 }
+DEV = {"sts-b": "dev", "sick": "trial"}  # how the part is called on which settings are chosen
 
 
 def similarity_pairs(folder: str | Path) -> dict[str, dict[str, Scored]]:
-    """The train and test pairs of the sets in a folder, with people's scores."""
+    """The train, dev and test pairs of the sets in a folder, with people's scores; or of the one that it is.
+
+    A folder that is not there is looked for under the one that LEXIGRAPH_DATA names.
+    """
     found: dict[str, dict[str, Scored]] = {}
+    root = Path(find(str(folder)))
     for name, (pattern, columns) in SETS.items():
-        place = Path(folder) / name
+        place = root if root.name == name else root / name
         if place.is_dir():
-            found[name] = {split: _read(place, pattern.format(split=split), columns) for split in ("train", "test")}
+            parts = {"train": "train", "dev": DEV[name], "test": "test"}
+            found[name] = {split: _read(place, pattern.format(split=part), columns) for split, part in parts.items()}
     if not found:
         raise LexigraphError(f"{folder} has no folder sts-b or sick: name the folder that holds them.")
     return found
@@ -55,7 +62,7 @@ def _read(place: Path, name: str, columns: dict[str, str]) -> Scored:
     return rows
 
 
-def meaning_scores(model: SentenceSpace, train: Scored, test: Scored, *, pairs: int = 0) -> Results:
+def meaning_scores(model: Vectors, train: Scored, test: Scored, *, pairs: int = 0) -> Results:
     """Correlation of every measure with people's scores; `pairs` limits both sides (0: all)."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
@@ -74,14 +81,21 @@ def meaning_scores(model: SentenceSpace, train: Scored, test: Scored, *, pairs: 
         fit.fit(features(vectors(model, known)), [score for *_, score in seen])
         measures["linear map"] = fit.predict(features(z))
     measures["words, no model"] = np.array([word_cosine(a, b) for a, b, _ in held])
-    weight = model.network.embedding.weight.detach().float().cpu().numpy()
-    bags = np.stack([weight[row].mean(0) for row in asked.rows])
-    measures["embeddings, averaged"] = cosines(bags[::2], bags[1::2])
+    if (weight := token_vectors(model)) is not None:
+        bags = np.stack([weight[row].mean(0) for row in asked.rows])
+        measures["embeddings, averaged"] = cosines(bags[::2], bags[1::2])
     result["measures"] = {name: correlations(values, gold) for name, values in measures.items()}
     return result
 
 
-def _encoded(model: SentenceSpace, rows: Scored) -> tuple[Scored, Kept, int]:
+def token_vectors(model: Vectors) -> Float[np.ndarray, "tokens e"] | None:
+    """The table of the model's tokens; None where a word is known by its letters."""
+    table = getattr(model.network, "embedding", None)
+    weight = getattr(getattr(table, "tokens", table), "weight", None)
+    return None if weight is None else weight.detach().float().cpu().numpy()
+
+
+def _encoded(model: Vectors, rows: Scored) -> tuple[Scored, Kept, int]:
     """The pairs that fit, their texts one after the other, and how many do not."""
     scores: dict[tuple[str, ...], list[float]] = {}
     for a, b, score in rows:

@@ -211,7 +211,10 @@ class Given:
     def _meanings(self) -> Results:
         sets = similarity_pairs(_given(self.similarity, "folder with sts-b and sick"))
         pairs = self.sizes.similarity
-        return {name: meaning_scores(self.model, **splits, pairs=pairs) for name, splits in sets.items()}
+        return {
+            name: meaning_scores(self.model, splits["train"], splits["test"], pairs=pairs)
+            for name, splits in sets.items()
+        }
 
     def _probes(self) -> Results:
         count = self.sizes.probes
