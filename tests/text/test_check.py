@@ -239,6 +239,16 @@ def test_pairs_are_for_the_recipes_that_say_so(write):
     assert only(report).reason.endswith("the records are pairs.")
 
 
+def test_two_files_line_by_line_are_pairs(write):
+    german, english = write("a.de", "ein Haus\nein Hund\n"), write("a.en", "a house\na dog\n")
+    report = check(f"{german}+{english}")
+    assert (only(report).kind, only(report).records, only(report).lines) == ("pairs", 2, 4)
+    assert f"lexigraph train transformer --data {german}+{english} --out runs/transformer" in report.commands
+    shorter = write("b.en", "a house\n")
+    with pytest.raises(LexigraphError, match=r"b\.en 1: line 2 of .*a\.de, 'ein Hund', has no counterpart"):
+        check(f"en={german}+{shorter}")
+
+
 def test_tables_of_words_and_tags_or_texts_and_labels_are_for_the_recipes_that_read_them(write):
     (command,) = check(path := write("b.conll", COLUMNS)).commands
     columns = """--set 'data.columns={tokens = "1", tags = "-1"}'"""

@@ -150,7 +150,7 @@ def _lines_with_tabs(file: str) -> Iterator[str]:
 
     both, sides = parallel.sides(file), ("source", "target")
     if both or files.built_in(file):
-        pairs = parallel.records(both, sides, MOST_CHARS, "auto") if both else None
+        pairs = parallel.records([Source(name) for name in both], sides, MOST_CHARS) if both else None
         records = pairs or builtin.records(sides, Data().sentences, file)
         return ("\t".join(record.columns[side].replace("\t", " ") for side in sides) for record in records)
     return (line for block in line_blocks(Source(file), MOST_CHARS) for line in block if line)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from lexigraph import recipe as recipes
-from lexigraph.text import builtin
+from lexigraph.text import builtin, parallel
 from lexigraph.text.files import Given, Names, built_in, expand, named, shown
 from lexigraph.text.guesses import (
     commands,
@@ -175,8 +175,11 @@ def check(
 
 
 def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encoding: str) -> FileFacts:
-    found, longest, documents = expand(names), "", 0
-    name = file_format(found[0])
+    found, longest, documents = [parallel.directed(file)[1] for file in expand(names)], "", 0
+    together = parallel.sides(found[0])
+    name = file_format(found[0] if together is None else together[0])
+    if together:
+        columns = dict(zip(("source", "target"), together, strict=True))
     if name in TABLES:
         columns = columns or guess_columns(found[0], name, encoding)
     looked_into = {"trees": tree_columns, "conllu": conllu_columns}
@@ -185,24 +188,33 @@ def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encodi
     chosen = dict(columns or CONLL_DEFAULT.get(name, {"text": "1"}))
     whole, sources = kind_of(chosen) == "pairs", []
     for file in found:
-        source, before = _source(file, encoding), tally.words.longest
-        records = read(source, columns)
-        documents += tally_plain(source, tally) if name == "text" else tally_records(records, tally, whole)
+        opened, before = [_source(each, encoding) for each in parallel.sides(file) or [file]], tally.words.longest
+        if opened[1:]:
+            documents += tally_records(
+                parallel.records(opened, tuple(chosen), recipes.Data().max_chars), tally, whole
+            )
+        elif name == "text":
+            documents += tally_plain(opened[0], tally)
+        else:
+            documents += tally_records(read(opened[0], columns), tally, whole)
         longest = longest if tally.words.longest == before else file
-        sources.append(source)
+        sources += opened
     header = name == "tsv" and not all(key.removeprefix("-").isdigit() for key in chosen.values())
     lines, ends = sum(source.lines for source in sources), Counter[str]()
     for source in sources:
         ends.update(source.endings)
-    empty = 0 if name in (*CONLL_DEFAULT, "csv") else lines - tally.records - header * len(sources)
+    counted = together or name in (*CONLL_DEFAULT, "csv")
+    empty = 0 if counted else lines - tally.records - header * len(sources)
     kind, reason = guess_kind(tally, name, chosen, empty)
+    if together:
+        reason = "Line by line, the two files say the same: the records are pairs."
     scripts, unusual = _characters(tally.code_points)
     samples = {"distinct words": tally.vocabulary, "duplicates": tally.exact}
     duplicates = tally.exact.repeated()
     suffix = sources[0].path.suffix.lower()
     return FileFacts(
         path=shown(names),
-        files=len(sources) if len(sources) > 1 else 0,
+        files=len(found) if len(found) > 1 else 0,
         format=name + (suffix if suffix in COMPRESSED else ""),
         encoding=", ".join(sorted({source.encoding for source in sources})),
         bytes=sum(source.bytes for source in sources),

@@ -377,7 +377,7 @@ def _fields(
         yield from builtin.records(needed, data.sentences, file)
         return
     if both := parallel.sides(file):
-        yield from parallel.records(both, needed, data.max_chars, data.encoding)
+        yield from parallel.records([Source(name, encoding=data.encoding) for name in both], needed, data.max_chars)
         return
     if Path(file).suffix == ".npz":
         yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})

@@ -54,13 +54,14 @@ def sides(name: str) -> tuple[str, str] | None:
     return next(((one, other) for one, other in halves if Path(one).is_file() and Path(other).is_file()), None)
 
 
-def records(names: tuple[str, str], fields: Sequence[str], max_chars: int, encoding: str) -> Iterator[Record]:
-    """The pairs of lines, with the first field from the first file."""
+def records(sources: Sequence[Source], fields: Sequence[str], max_chars: int) -> Iterator[Record]:
+    """The pairs of lines of two files, with the first field from the first file."""
+    names = [str(source.path) for source in sources]
     if len(fields) != 2:
         raise UsageError(
             f"{BETWEEN.join(names)} are pairs of lines, and this recipe reads {' and '.join(fields)} of an example."
         )
-    one, other = (chain.from_iterable(line_blocks(Source(name, encoding=encoding), max_chars)) for name in names)
+    one, other = (chain.from_iterable(line_blocks(source, max_chars)) for source in sources)
     for number, (source, target) in enumerate(zip_longest(one, other), 1):
         if source is None or target is None:
             _refuse_lengths(names, number, source, target, one, other)
@@ -75,7 +76,7 @@ def records(names: tuple[str, str], fields: Sequence[str], max_chars: int, encod
 
 
 def _refuse_lengths(
-    names: tuple[str, str],
+    names: Sequence[str],
     number: int,
     source: str | None,
     target: str | None,
