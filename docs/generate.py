@@ -48,6 +48,8 @@ PLUMBING = {  # what is public for the rest of the package, not for its users
         "trial",
         "trial_of_lines",
         "align_lines",
+        "one_pair",
+        "read_pieces",
     ),
     *("continuations", "search", "translations", "hypotheses", "encode_flat", "analogies", "imported", "with_roles"),
     *("content", "head", "totals", "decoded", "scored"),

@@ -71,6 +71,30 @@ def test_translators_look_at_themselves_and_at_their_source(tiny_runs, system):
     assert not np.triu(heads["decoder.0.attention"].weights, 1).any()
 
 
+def test_heads_of_a_part_and_of_a_sentence_encoder_are_those_that_read(tiny_runs, tmp_path):
+    run = tmp_path / "classifier"
+    lexigraph.train("classifier", "grammar", out=run, start=tiny_runs("bert"), tiny=True, quiet=True)
+    for model in map(lexigraph.load, (run, tiny_runs("sentence-encoder"), tiny_runs("picture"))):
+        heads = attention.heads(model, TEXT)
+        assert len(heads[0].rows) > len(TEXT.split())
+        assert heads[0].weights.shape == (len(heads[0].rows), len(heads[0].columns))
+        assert all(np.allclose(head.weights.sum(1), 1, atol=1e-4) for head in heads)
+
+
+def test_heads_look_at_the_direction_that_is_asked_for(tmp_path):
+    (tmp_path / "a").write_text("a b c\nb c a\nc a b\n" * 20)
+    (tmp_path / "b").write_text("c b a\na c b\nb a c\n" * 20)
+    pairs = [f"down={tmp_path}/a+{tmp_path}/b", f"up={tmp_path}/b+{tmp_path}/a"]
+    keys = {"data.split": [1.0], "tokenizer.kind": "word"}
+    model = lexigraph.train("transformer", pairs, out=tmp_path / "run", tiny=True, quiet=True, set=keys)
+    (head, *_) = attention.heads(model, "a b", "b a", to="down")
+    assert head.columns[:2] == ["<2down>", "a"]
+    (mixed, *_) = attention.heads(model, "a b", "b a", to={"down": 0.5, "up": 0.5})
+    assert mixed.columns[0] == "<mixture>"
+    with pytest.raises(UsageError, match="several directions"):
+        attention.heads(model, "a b", "b a")
+
+
 def test_a_head_is_named_by_the_place_that_it_favours():
     def head(weights):
         return attention.Head("layer", 1, ["a"] * 6, ["a"] * 6, np.asarray(weights, np.float64))
@@ -303,6 +327,11 @@ def test_numbers_come_as_json(tiny_runs):
         (["gpt", TEXT], "one thing at a time"),
         (["gpt", TEXT, "--alignment"], "translates nothing"),
         (["lstm-lm", TEXT, "--attention"], "no heads of attention"),
+        (["elmo", TEXT, "--attention"], "no heads of attention"),
+        (["skip-thought", TEXT, "--attention"], "no heads of attention"),
+        (["seq2seq", TEXT, "--gates"], "no gates along a text"),
+        (["seq2seq", TEXT, "--gradients"], "does not go along one text"),
+        (["lstm-autoencoder", TEXT, "--gradients"], "does not go along one text"),
         (["bert", TEXT, "--probabilities"], "does not predict"),
         (["gpt", "a", "b", "--attention"], "follows one text"),
         (["gpt", " ".join([TEXT] * 20), "--attention"], "shows at most 60"),

@@ -25,7 +25,7 @@ CASES = {
     "a direction twice": usage(f"{ASKED} de=1,de=1", "twice"),
     "a share of nothing named": usage(f"{ASKED} =1", "no direction"),
     "a language model told what to write": usage("score @gpt the --to de", "--to", "gpt"),
-    "a direction to look at attention": usage("look @transformer --attention a --to de", "--to", "--alignment"),
+    "a direction to look at gates": usage("look @lstm-lm --gates a --to de", "--to", "--alignment and --attention"),
     "pairs of a direction that is not there": failed(
         "train seq2seq --data it=nowhere.tsv --out run", "nowhere.tsv", "no such file"
     ),

@@ -22,6 +22,7 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.network import columns_of
 from lexigraph.nn.translation import SOURCE, TARGET, TranslationNetwork
 from lexigraph.objectives.next_token import token_nll
+from lexigraph.objectives.terms import Batch
 from lexigraph.text.batches import padded
 from lexigraph.text.encoding import directions, special_id
 from lexigraph.text.tokenizer import Tokenizer
@@ -262,12 +263,7 @@ class Translator(TextModel):
         scored = text, found.log_probability, found.produced, found.score
         if found.attention is None:
             return Translation(*scored)
-        known = len(self.reading_tokenizer)
-        names = self.reading_tokenizer.tokens
-        read = [
-            names([token])[0] if token < known else MIXTURE
-            for token in (*network.lead, *source.tolist(), network.end)
-        ]
+        read = self.read_pieces([*network.lead, *source.tolist(), network.end])
         written = self.tokenizer.tokens([*found.tokens, *end])
         return Translation(*scored, tuple(read), tuple(written), found.attention[:, : len(read)].numpy())
 
@@ -282,16 +278,30 @@ class Translator(TextModel):
 
     def _scores(self, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[float]:
         """The same of token ids."""
-        eos, scores = self.tokenizer.eos, []
+        scores: list[float] = []
         for first in range(0, len(sources), BATCH_SIZE):
-            part = {
-                side: [np.array([eos, *row, eos]) for row in rows[first : first + BATCH_SIZE]]
-                for side, rows in ((SOURCE, sources), (TARGET, targets))
-            }
+            part = slice(first, first + BATCH_SIZE)
             with torch.inference_mode():
-                terms, _ = self.network.loss(self.network.prepare(part).to(self.device))
+                terms, _ = self.network.loss(self._pairs(sources[part], targets[part]))
             scores += (-token_nll(terms).double().sum(1)).tolist()
         return scores
+
+    def _pairs(self, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Batch:
+        """A batch of pairs of token ids, as in training."""
+        eos, sides = self.tokenizer.eos, {SOURCE: sources, TARGET: targets}
+        examples = {side: [np.array([eos, *row, eos]) for row in rows] for side, rows in sides.items()}
+        return self.network.prepare(examples).to(self.device)
+
+    @contextmanager
+    def one_pair(self, source: str, target: str, to: To = None) -> Iterator[Batch]:
+        """A batch of one pair; for as long as this lasts, a mixture of directions stands in front of its source."""
+        with self._towards(to) as lead:
+            yield self._pairs(self._led([source], lead), self.rows([target])[0])
+
+    def read_pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces of a source, its direction among them."""
+        known = len(self.reading_tokenizer)
+        return [self.reading_tokenizer.tokens([token])[0] if token < known else MIXTURE for token in ids]
 
     def score_lines(self, lines: Sequence[str], *, ended: bool = True, to: To = None) -> list[float]:
         """Of lines with a source, a tab and a target."""

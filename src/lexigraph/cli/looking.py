@@ -133,7 +133,7 @@ def look(
             raise UsageError(f"--{way} follows one text, and there are {len(given)}.")
         ways: dict[str, Callable[[], Seen]] = {
             "alignment": lambda: _alignment(run, given[0], to, device),
-            "attention": lambda: _attention(run, given[0], head or [], device),
+            "attention": lambda: _attention(run, given[0], head or [], to, device),
             "probabilities": lambda: _probabilities(run, given[0], device),
             "gates": lambda: _gates(run, given[0], device),
             "gradients": lambda: _gradients([run, *(beside or [])], given, steps, device),
@@ -153,7 +153,7 @@ def look(
 
 WAYS_OF = {  # which ways of looking an option is of
     "--beside": ("gradients",),
-    "--to": ("alignment",),
+    "--to": ("alignment", "attention"),
     "--cell": ("neurons",),
     "--head": ("attention",),
     "--word": ("states", "layers"),
@@ -196,12 +196,12 @@ def _alignment(run: Path, text: str, to: str | None, device: str) -> Seen:
     return Seen(facts, ("written", "looked at", "share"), rows, alignment.picture(model, found))
 
 
-def _attention(run: Path, text: str, heads: Sequence[str], device: str) -> Seen:
+def _attention(run: Path, text: str, heads: Sequence[str], to: str | None, device: str) -> Seen:
     """What each head of a transformer looks at; of a pair (source, tab, target), while the target is written."""
     from lexigraph.views import attention
 
     model, (source, _, target) = load_model(run, device), text.partition("\t")
-    found = attention.chosen(attention.heads(model, source, target or None), heads)
+    found = attention.chosen(attention.heads(model, source, target or None, to), heads)
     facts = [
         {"layer": head.name, "head": head.number, "favours": head.kind, "bits": head.entropy,
          "distance": head.distance, "shares": head.shares, "rows": head.rows, "columns": head.columns,

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
+from lexigraph.models.rnn_lm import RecurrentLanguageModel
 from lexigraph.nn.network import Decoder
 from lexigraph.nn.recurrent import Fused, Recurrent, Scan
 from lexigraph.views.picture import Picture, heat_figure, heat_table, made_by, readable
@@ -50,7 +51,7 @@ class Along:
 def along(model: TextModel, text: str) -> Along:
     """The gates while a text is read."""
     network, row = model.network, model.rows([text])[0][0]
-    if not isinstance(network, Decoder) or recurrent_of(network) is None:
+    if not isinstance(network, RecurrentLanguageModel):
         raise UsageError(f"A {model.recipe.system} model has no gates along a text: take a recurrent language model.")
     eos = model.tokenizer.eos
     ids = torch.tensor([[eos, *row.tolist()]], device=model.device)
