@@ -46,6 +46,20 @@ CASES = {
     "an unknown direction scored": failed(
         "eval @transformer --data de=a.en+a.de", "'de'", "no directions", given=PAIR
     ),
+    "two files of lines instead of pairs": usage(
+        "train seq2seq --data a.en --data a.de --out run", "a.en: plain text", "a.en+OTHER", given=PAIR
+    ),
+    "true links that are not there": failed(
+        "align @seq2seq --gold none.txt --file a.en+a.de", "none.txt", "no such file", given=PAIR
+    ),
+    "true links of others": usage(
+        "statistical align --gold gold.txt --data a.en+a.de", "2 pairs", "gold.txt has 1 lines",
+        given=PAIR | {"gold.txt": "0-0\n"},
+    ),
+    "true links in words": usage(
+        "statistical align --gold gold.txt --data a.en+a.de", "gold.txt, line 2", "'a' is no link",
+        given=PAIR | {"gold.txt": "0-0\na\n"},
+    ),
     "a diagnosis without targets": failed("diagnose @transformer --file good.txt", "Text 1", "no target"),
     "a diagnosis of pairs with a prompt": usage(
         "diagnose @transformer --prompt-tokens 3 --data a.en+a.de", "--prompt-tokens", given=PAIR
