@@ -48,6 +48,13 @@ def translate(
     copy_unknown: Annotated[
         bool, typer.Option("--copy-unknown", help="For an unknown word, write the one of the source it looked at.")
     ] = False,
+    temperature: Annotated[
+        float, typer.Option(min=0, help="Above 0: draw --n-best translations, score Σ log p, instead of searching.")
+    ] = 0.0,
+    top_p: Annotated[
+        float, typer.Option(min=0, max=1, help="--temperature: only the most probable tokens of mass p; 1: all.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="--temperature: the same seed gives the same texts.")] = 0,
     to: Towards = None,
     alignment: Annotated[
         bool, typer.Option("--alignment", help="Each piece written, and what it looked at.")
@@ -56,7 +63,7 @@ def translate(
     device: Device = "auto",
     int8: Int8 = False,
 ) -> None:
-    """Translate each text by beam search."""
+    """Translate each text, by beam search or (--temperature) by drawing."""
     model = load_model(run, device, int8)
     ask = partial(
         model.translate,
@@ -68,6 +75,9 @@ def translate(
         length=length,
         coverage=coverage,
         copy_unknown=copy_unknown,
+        temperature=temperature,
+        top_p=top_p,
+        seed=seed,
     )
     with Printer(as_json) as show:
         for text, found in answers(ask, read_texts(texts, file)):
