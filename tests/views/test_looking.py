@@ -14,7 +14,7 @@ import lexigraph
 from lexigraph.cli import app
 from lexigraph.errors import UsageError
 from lexigraph.nn.attention import attend, watched
-from lexigraph.views import attention, neurons, probabilities, properties, states
+from lexigraph.views import attention, gates, neurons, probabilities, properties, states
 from lexigraph.views.picture import save
 
 TEXT = "She is singing in the garden ."
@@ -219,6 +219,30 @@ def test_slow_cells_that_know_nothing_are_not_above_chance():
     follows = 0.6 * job[:, None] + random.normal(size=(len(text), 1))
     (real,) = [j for j in neurons.jobs(neurons.Along(list(text), ["c 1"], follows)) if j.property == slow.property]
     assert real.held_out > 1.5 * real.by_chance
+
+
+def test_a_gate_is_coloured_like_a_cell(tiny_runs, tmp_path):
+    model = lexigraph.load(tiny_runs("lstm-shakespeare"))
+    found, opened = neurons.along(model, TEXT, gates=True), gates.along(model, TEXT)
+    assert np.array_equal(found.cell("forget 3"), opened.values["forget"][:, 2])
+    assert ((found.cell("output 1") > 0) & (found.cell("output 1") < 1)).all()
+    assert not {*found.gates} & {*found.names}
+    page = tmp_path / "gate.html"
+    rows = looked(tiny_runs("lstm-shakespeare"), TEXT, "--neurons", "--cell", "input 2", "--out", page)
+    assert "input 2" in rows
+    assert "<h2>input 2</h2>" in page.read_text("utf-8")
+    with pytest.raises(UsageError, match=r"no cell 'forget 99': they are named as 'h 1' and 'c 16' and 'output 16'"):
+        found.cell("forget 99")
+
+
+def test_what_is_too_long_to_draw_can_be_read_as_numbers(tiny_runs, tmp_path):
+    long = " ".join([TEXT] * 20)
+    numbers = json.loads(looked(tiny_runs("lstm-lm"), long, "--gates", "--json"))
+    assert len(numbers["tokens"]) > 60
+    for out in (tmp_path / "gates.html", tmp_path / "gates.png"):
+        with pytest.raises(UsageError, match=r"tokens, and a picture shows at most 60: give a shorter text"):
+            looked(tiny_runs("lstm-lm"), long, "--gates", "--out", out)
+        assert not out.exists()
 
 
 def test_any_language_model_has_cells(tiny_runs):
