@@ -48,6 +48,7 @@ PLUMBING = {  # what is public for the rest of the package, not for its users
         "trial",
         "trial_of_lines",
         "align_lines",
+        "cleaned",
         "one_pair",
         "read_pieces",
     ),

@@ -157,6 +157,13 @@ def test_a_mix_begins_as_the_mean_and_has_one_weight_for_each_layer():
         ScalarMix((3,), depth=3)
 
 
+@pytest.mark.parametrize("system", ["tagger", "classifier"])
+def test_layers_of_a_part_that_is_not_there_are_refused(tmp_path, system):
+    keys = {"model.reader_layers": [0, 1]}
+    with pytest.raises(UsageError, match="there is no part: name a run that reads"):
+        api.train(system, "grammar", out=tmp_path / "run", set=keys, tiny=True, quiet=True)
+
+
 @pytest.mark.parametrize(("system", "answers"), [("tagger", "tag"), ("classifier", "classify")])
 def test_it_reads_for_taggers_and_classifiers(tiny_runs, tmp_path, system, answers):
     keys = {"model.reader_layers": [0, 1, 2]}

@@ -281,6 +281,14 @@ def test_a_word_stands_where_its_sentences_put_it(tiny_runs, system):
         states.senses(model, "ran", texts)
 
 
+def test_a_word_is_found_in_what_cleaning_leaves(tmp_path):
+    keys = {"data.clean": ["lower", "drop_symbols", "whitespace"]}
+    model = lexigraph.train("gpt", "grammar", out=tmp_path / "run", set=keys, tiny=True, quiet=True)
+    found = states.senses(model, "sings", ["She (now) sings - he sings .", "she now sings he sings ."])
+    assert found.texts[0] == ["she now sings he sings ."]
+    assert np.allclose(found.places[:2], found.places[2:], atol=1e-4)
+
+
 def test_what_a_task_takes_of_each_layer_is_shown(tiny_runs, tmp_path):
     keys = {"model.reader_layers": [0, 2]}
     run = tmp_path / "tagger"

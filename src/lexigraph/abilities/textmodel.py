@@ -143,8 +143,11 @@ class TextModel:
 
     def rows(self, texts: Sequence[str], tokenizer: Tokenizer | None = None) -> tuple[list[np.ndarray], int]:
         """The tokens of texts that are cleaned as the training text was, and how many of their words are unknown."""
-        cleaned = [self._clean(text) or "" for text in texts] if self._clean else list(texts)
-        return self._tokens(cleaned, tokenizer or self.tokenizer)
+        return self._tokens(self.cleaned(texts), tokenizer or self.tokenizer)
+
+    def cleaned(self, texts: Sequence[str]) -> list[str]:
+        """Texts as the training text was cleaned; "" where nothing is left of one."""
+        return [self._clean(text) or "" for text in texts] if self._clean else list(texts)
 
     def _tokens(self, cleaned: Sequence[str], tokenizer: Tokenizer) -> tuple[list[np.ndarray], int]:
         rows, unk = tokenizer.encode_batch(cleaned), tokenizer.unk

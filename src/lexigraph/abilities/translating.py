@@ -182,8 +182,7 @@ class Translator(TokenTranslator):
 
     def _surfaces(self, texts: Sequence[str]) -> list[list[str]]:
         """What each token of these sources stands for."""
-        cleaned = [self._clean(text) or "" for text in texts] if self._clean else texts
-        return [self.reading_tokenizer.surfaces(text) for text in cleaned]
+        return [self.reading_tokenizer.surfaces(text) for text in self.cleaned(texts)]
 
     def _copied(self, found: Hypothesis, read: Sequence[str], first: int) -> str:
         """The text of a hypothesis with a word of the source for each <unk>: of all words, where it looked most.

@@ -26,17 +26,20 @@ def reader_of(model: TextModel) -> tuple[Reader, Tokenizer] | None:
 def one_text(
     model: TextModel, reader: Reader, tokenizer: Tokenizer, text: str, refuse: Callable[[int], None]
 ) -> tuple[list[str], Int[np.ndarray, " T"], Batch]:
-    """Its tokens, which word each belongs to, and the batch; position t + 1 of that is token t.
+    """Its tokens, which word of the cleaned text each belongs to, and the batch; position t + 1 of that is token t.
 
     refuse: is told how many tokens there are, before they are read.
     """
+    (cleaned,) = model.cleaned([text])
     if reader.reads_words:
-        tokens = text.split()
+        tokens = cleaned.split()
         refuse(len(tokens))
         numbers, batch = np.arange(len(tokens)), reader.reading_words([tokenizer.encode_words(tokens)])
     else:
         row, eos = model.rows([text], tokenizer)[0][0], tokenizer.eos
         refuse(len(row))
-        tokens, numbers = tokenizer.tokens(row.tolist()), tokenizer.word_numbers(text)
+        tokens, numbers = tokenizer.tokens(row.tolist()), tokenizer.word_numbers(cleaned)
+        if len(row) < len(numbers):  # unknown words left the text
+            numbers = numbers[np.array(tokenizer.encode(cleaned)) != tokenizer.unk]
         batch = reader.reading([np.array([eos, *row, eos])])
     return tokens, numbers, batch.to(model.device)

@@ -60,10 +60,10 @@ def places(model: TextModel, texts: Sequence[str], layer: int = -1) -> StateMap:
 def senses(model: TextModel, word: str, texts: Sequence[str], layer: int = -1) -> StateMap:
     """The states of one word, wherever it stands in texts, whatever its case: the mean of its pieces."""
     labels, found = list[str](), list[np.ndarray]()
-    for (_, states, numbers), text in zip(_read(model, texts, layer), texts, strict=True):
+    for (_, states, numbers), text in zip(_read(model, texts, layer), model.cleaned(texts), strict=True):
         words = text.split()
         for place, each in enumerate(words):
-            if each.lower() == word.lower():
+            if each.lower() == word.lower() and place in numbers:
                 labels.append(" ".join(words[max(0, place - BESIDE) : place + BESIDE + 1]))
                 found.append(states[layer][numbers == place].mean(0))
     if not 2 <= len(found) <= MOST:
