@@ -49,6 +49,9 @@ CASES = {
     "two files of lines instead of pairs": usage(
         "train seq2seq --data a.en --data a.de --out run", "a.en: plain text", "a.en+OTHER", given=PAIR
     ),
+    "one of two files of pairs not there": failed(
+        "train seq2seq --data a.en+texts/a.fr --out run", "texts/a.fr", "no such file", "a.en", given=PAIR
+    ),
     "true links that are not there": failed(
         "align @seq2seq --gold none.txt --file a.en+a.de", "none.txt", "no such file", given=PAIR
     ),
