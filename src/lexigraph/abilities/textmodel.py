@@ -71,6 +71,7 @@ class TextModel:
     """A trained model. Make one with `lexigraph.load` or `lexigraph.train`."""
 
     network: Network
+    of_unknown_words = " and cannot come back"  # what a warning says of them
 
     def __init__(
         self, network: Network, vocabularies: Vocabularies, recipe: Recipe, path: Path | None = None
@@ -182,7 +183,7 @@ class TextModel:
                     "give it one sentence at a time.",
                 )
         if unknown:
-            warnings.warn(f"{unknown} words are not in the vocabulary and cannot come back.", stacklevel=3)
+            warnings.warn(f"{unknown} words are not in the vocabulary{self.of_unknown_words}.", stacklevel=3)
         return rows
 
     def _normalised(self, text: str) -> str:

@@ -31,6 +31,7 @@ class TokenTranslator(TextModel):
     """A source in, a target out."""
 
     network: TranslationNetwork
+    of_unknown_words = ": they are read as unknown (--copy-unknown writes them as they are)"
 
     @property
     def reading_tokenizer(self) -> Tokenizer:
