@@ -563,7 +563,7 @@ def test_nothing_is_overwritten(good: Path, tiny_run: Path, tmp_path: Path) -> N
 
 
 def test_a_system_without_a_peer_says_which_have_one(tiny_runs: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(LexigraphError, match="A nplm model has no form in transformers; these have: gpt, bert"):
+    with pytest.raises(LexigraphError, match="This nplm model has no form in transformers; these have: gpt, bert"):
         export_folder(tiny_runs("nplm"), tmp_path / "theirs")
     assert list(tmp_path.iterdir()) == []
 

@@ -405,7 +405,7 @@ def test_settings_that_would_fail_later_are_refused_before_there_is_a_run(tmp_pa
         (["blend", "books", "He slept.", "They sang.", "--weights", "a,b"], "--weights takes numbers"),
         (["solve", "books", "He ran. - "], "There is no sentence after '-'"),
         (["sample", "books", "--component", "99"], "There is no component 99"),
-        (["generate", "books", "He"], "A picture model cannot generate"),
+        (["generate", "books", "He"], "This picture model cannot generate"),
     ],
 )
 def test_sentence_spaces_answer_wrong_input_with_a_sentence(tmp_path, monkeypatch, capsys, words, sentence):

@@ -190,7 +190,7 @@ def test_plain_text_has_no_sides(tmp_path):
 
 def test_an_incomplete_run_and_an_export_are_refused(folder, tmp_path):
     shutil.copytree(folder / "separate", tmp_path / "run")
-    with pytest.raises(LexigraphError, match="A transformer model has no form in transformers"):
+    with pytest.raises(LexigraphError, match="This transformer model has no form in transformers"):
         export_folder(tmp_path / "run", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     (tmp_path / "run" / "source-tokenizer.json").unlink()

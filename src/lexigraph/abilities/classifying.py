@@ -88,7 +88,7 @@ class Classifier(TextModel):
         whole(k=k)
         weights = self.network.token_weights()
         if weights is None:
-            raise UsageError(f"A {self.recipe.system} model has no weight for each word: only a bag of words has.")
+            raise UsageError(f"This {self.recipe.system} model has no weight for each word: only a bag of words has.")
         against = (weights - weights.mean(1, keepdim=True)).detach().cpu()
         special = sorted(self.tokenizer.special.values())
         against[special] = -torch.inf

@@ -276,7 +276,7 @@ class TextModel:
 
     def _cannot(self, ability: str) -> AbilityError:
         can = ", ".join(self.abilities)
-        return AbilityError(f"A {self.recipe.system} model cannot {ability}; it can: {can}.")
+        return AbilityError(f"This {self.recipe.system} model cannot {ability}; it can: {can}.")
 
     def __getattr__(self, name: str) -> Any:
         if name in ABILITIES:

@@ -174,7 +174,7 @@ class Translator(TokenTranslator):
     def _paired(self, texts: Sequence[str], sources: str | Sequence[str] | None, verb: str) -> Sequence[str]:
         """One source for each text."""
         if sources is None:
-            raise UsageError(f"A {self.recipe.system} model {verb}: give sources.")
+            raise UsageError(f"This {self.recipe.system} model {verb}: give sources.")
         given = many(sources, named="source")[0]
         if len(given) != len(texts):
             raise UsageError(f"There are {len(texts)} texts and {len(given)} sources: give one for each.")

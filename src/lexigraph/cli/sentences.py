@@ -61,7 +61,7 @@ def weat(
         loaded = load_model(model, device)
         if not isinstance(loaded, Vectors):
             can = ", ".join(loaded.abilities)
-            raise AbilityError(f"A {loaded.recipe.system} model has no vectors of texts; it can: {can}.")
+            raise AbilityError(f"This {loaded.recipe.system} model has no vectors of texts; it can: {can}.")
         templates = template or TEMPLATES
         found = associations(loaded, X, Y, A, B, templates=templates, pooling=pooling, seed=seed)
     if as_json:

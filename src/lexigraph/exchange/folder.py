@@ -360,7 +360,7 @@ def _written(recipe: Recipe, vocabulary: int) -> tuple[Exchange, Settings]:
     modules = [family.load() for family in FAMILIES.values() if family.system == recipe.system]
     if not modules:
         systems = ", ".join(dict.fromkeys(family.system for family in FAMILIES.values()))
-        raise LexigraphError(f"A {recipe.system} model has no form in transformers; these have: {systems}.")
+        raise LexigraphError(f"This {recipe.system} model has no form in transformers; these have: {systems}.")
     errors = []
     for exchange in modules:
         try:

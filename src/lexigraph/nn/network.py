@@ -315,7 +315,7 @@ def _made(recipe: Recipe, vocabularies: Vocabularies) -> Network:
     for name in recipe.parts:
         if name not in kind.part_names:
             can = f"it can have: {', '.join(kind.part_names)}" if kind.part_names else "it has no parts"
-            raise UsageError(f"A {recipe.system} model has no part named {name!r}: {can}.")
+            raise UsageError(f"This {recipe.system} model has no part named {name!r}: {can}.")
     if not recipe.parts:
         return kind(recipe.model, recipe.objective, vocabularies)
     parts = {name: _build_part(part, vocabularies) for name, part in recipe.parts.items()}
@@ -327,7 +327,7 @@ def _build_part(part: Part, vocabularies: Vocabularies) -> Reader:
     entry = system(part.system)
     kind = entry.network_class()
     if not issubclass(kind, Reader):
-        raise UsageError(f"A {part.system} model does not read for others: it cannot be a part.")
+        raise UsageError(f"This {part.system} model does not read for others: it cannot be a part.")
     network = kind(part.model, entry.module().Objective(), Vocabularies({TEXT: vocabularies[part.vocabulary]}))
     for head in network.heads:
         delattr(network, head)

@@ -22,7 +22,7 @@ LEAD = "Rows are the pieces that were written, columns those of the source; dark
 def translated(model: TextModel, text: str, to: To = None) -> Translation:
     """A text's translation with its alignment."""
     if not isinstance(model, Translator):
-        raise UsageError(f"A {model.recipe.system} model translates nothing: an alignment is a translator's.")
+        raise UsageError(f"This {model.recipe.system} model translates nothing: an alignment is a translator's.")
     (best,) = model.translate([text], alignment=True, to=to)
     found = best[0]
     assert isinstance(found, Translation)

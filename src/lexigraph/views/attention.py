@@ -134,7 +134,7 @@ def heads(model: TextModel, text: str, target: str | None = None, to: To = None)
         found += [Head(name, number, rows, columns, head) for number, head in enumerate(each, 1)]
     if not found:
         where = ": --alignment shows where it looks" if isinstance(model, Translator) else ""
-        raise UsageError(f"A {model.recipe.system} model of this form has no heads of attention{where}.")
+        raise UsageError(f"This {model.recipe.system} model of this form has no heads of attention{where}.")
     return found
 
 
@@ -160,7 +160,7 @@ def _read(model: TextModel, text: str) -> Seen:
     if isinstance(model, Sentences | SentenceSpace):
         return _encoded(model, text)
     if (found := reader_of(model)) is None:
-        raise UsageError(f"A {model.recipe.system} model does not read texts by attention.")
+        raise UsageError(f"This {model.recipe.system} model does not read texts by attention.")
     reader, tokenizer = found
     tokens, _, batch = one_text(model, reader, tokenizer, text, lambda count: readable(count, "tokens"))
     with watched(reader) as watcher:

@@ -82,7 +82,7 @@ def along(model: TextModel, text: str, gates: bool = False) -> Along:
     gates: all gates, too, as far as there are any.
     """
     if not isinstance(model, LanguageModel):
-        raise UsageError(f"A {model.recipe.system} model reads no text from left to right: take a language model.")
+        raise UsageError(f"This {model.recipe.system} model reads no text from left to right: take a language model.")
     row = model.rows([text])[0][0][:MOST_TOKENS]
     tokens = model.tokenizer.tokens(row.tolist())
     if isinstance(model.network, RecurrentLanguageModel):

@@ -39,7 +39,7 @@ class Surprise:
 def along(model: TextModel, text: str, count: int = 5) -> list[Surprise]:
     """Every token of a text, its end included, with so many alternatives."""
     if not isinstance(model, LanguageModel):
-        raise UsageError(f"A {model.recipe.system} model does not predict one token after another.")
+        raise UsageError(f"This {model.recipe.system} model does not predict one token after another.")
     eos, row = model.tokenizer.eos, model.rows([text])[0][0]
     with torch.inference_mode():
         batch = model.network.prepare_in_order({"text": [np.array([eos, *row, eos])]}).to(model.device)

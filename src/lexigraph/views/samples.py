@@ -53,7 +53,7 @@ def _written(model: TextModel, prompts: Sequence[str], max_new: int) -> list[tup
         return list(zip(prompts, map(str, model.translate(list(prompts))), strict=True))
     if isinstance(model, LanguageModel):
         return list(zip(prompts, model.generate(list(prompts), max_new=max_new, seed=0), strict=True))
-    raise UsageError(f"A {model.recipe.system} model writes no texts of its own.")
+    raise UsageError(f"This {model.recipe.system} model writes no texts of its own.")
 
 
 def _told(each: Sample) -> str:

@@ -85,7 +85,7 @@ def _read(model: TextModel, texts: Sequence[str], layer: int) -> Iterator[Read]:
     """The tokens of every text, the states of all layers, and which word each token belongs to."""
     network = model.network
     if not isinstance(network, Reader):
-        raise UsageError(f"A {model.recipe.system} model has no states that others could read.")
+        raise UsageError(f"This {model.recipe.system} model has no states that others could read.")
     if not -network.depth <= layer < network.depth:
         raise UsageError(f"There is no layer {layer}: this model shows 0 to {network.depth - 1}.")
     for text in texts:

@@ -121,7 +121,7 @@ def replay(
     loaded = model if isinstance(model, TextModel) else TextModel.load(model)
     if not isinstance(loaded, SentenceSpace):
         raise LexigraphError(
-            f"A {loaded.recipe.system} model has no sentence vectors to replay with: "
+            f"This {loaded.recipe.system} model has no sentence vectors to replay with: "
             "take a picture or an lstm-autoencoder model."
         )
     spelling = _spelling(loaded, rows) if written_as == "auto" else written_as
