@@ -25,6 +25,7 @@ from lexigraph.text.columns import MAIN, tables_of
 from lexigraph.text.learning import learn_vocabularies
 from lexigraph.text.planning import training_plan
 from lexigraph.text.remarks import remarks
+from lexigraph.text.splits import taken
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table
 from lexigraph.text.tables import tables as read_tables
@@ -50,6 +51,8 @@ def prepared(folder: Path, recipe: Recipe, start: Start | None, reporter: Report
         run = Run(temporary)
         for remark in remarks(recipe.data, system(recipe.system).fields, recipe.tokenizer.kind):
             reporter.say(f"! {remark}")
+        for sentence in taken(recipe.data):
+            reporter.say(sentence)
         known = None if start is None else start.vocabularies(recipe)
         vocabularies = write_encoded(recipe, known, temporary, reporter)
         tables = tables_in(temporary, recipe)
