@@ -315,7 +315,8 @@ def _table(model: TextModel, data: Names, temporary: Path, split: str) -> Table:
     cleaner = corpus.trained_cleaner(source, *model.vocabularies.tokenizers().values())
     source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `cleaner`
     found = (dataclasses.replace(each, split=split) for each in corpus.examples(source, columns, cleaner))
-    write_tables(found, columns, model.vocabularies, folder, needed=split)
+    for sentence in write_tables(found, columns, model.vocabularies, folder, needed=split).encoder.unlearned():
+        warnings.warn(sentence, stacklevel=3)
     return read_tables(folder, columns)[split]
 
 

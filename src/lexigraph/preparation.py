@@ -107,12 +107,8 @@ def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
     for name, columns, data, cleaner in sources:
         found = corpus.examples(data, columns, cleaner)
         written = write_tables(found, columns, vocabularies, folder / TABLES, table=name, report=reporter.count)
-        for column, (label, line) in written.encoder.unseen.items():
-            where = f", first in line {line}" if line else ""
-            reporter.say(
-                f"Held-out examples have a {column.removesuffix('s')} that training has not seen ({label!r}{where}): "
-                "it is scored as wrong."
-            )
+        for sentence in written.encoder.unlearned():
+            reporter.say(sentence)
         for column, once in written.seen_once().items():
             if once:
                 reporter.say(

@@ -87,6 +87,6 @@ def test_sequences_that_do_not_fit_are_refused(trained, files, tmp_path):
     with pytest.raises(LexigraphError, match=r"a\.jsonl, record 1: .* frames of different lengths"):
         api.train("frames", tmp_path / "a.jsonl", tmp_path / "run", quiet=True, set=CALM)
     (tmp_path / "b.jsonl").write_text('{"frames": [[1, 2], [3, 4]], "tags": ["a"]}\n')
-    with pytest.raises(LexigraphError, match="Line 1: there are 2 frames and 1 tags; each has one"):
+    with pytest.raises(LexigraphError, match="line 1: there are 2 frames and 1 tags; each has one"):
         api.train("frames", tmp_path / "b.jsonl", tmp_path / "run", quiet=True, set=CALM)
     assert not (tmp_path / "run").exists()

@@ -60,7 +60,7 @@ def learn_vocabularies(
                     f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."
                 )
         elif kinds == {"number"}:
-            found[name] = Numbers.learn(number_of(value, example.line) for _, example, value in values)
+            found[name] = Numbers.learn(number_of(value, example.where) for _, example, value in values)
         elif kinds <= {"vectors", "image"}:
             found[name] = Numbers.learn((np.asarray(value) for _, _, value in values), sequences=kinds == {"vectors"})
         else:
