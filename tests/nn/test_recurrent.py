@@ -133,6 +133,22 @@ def test_cells_that_torch_lacks_follow_their_equations(cell):
     assert np.abs(layers(x)[0][0].detach().numpy() - expected).max() < 1e-12
 
 
+def test_the_unitary_cell_follows_its_equations_in_complex_numbers():
+    """h = modReLU(W x + b + U h') with U = (1 + A)⁻¹ (1 - A) diagonal(exp(i φ)) and A = S - Sᴴ."""
+    layers = with_weights(Recurrent("unitary", 4, 6))
+    weights = {name.rpartition(".")[2]: weight.detach().numpy() for name, weight in layers.named_parameters()}
+    S, one = weights["skew"][0] + 1j * weights["skew"][1], np.eye(3)
+    A = S - S.conj().T
+    U = np.linalg.inv(one + A) @ (one - A) @ np.diag(np.exp(1j * weights["phases"]))
+    W, b = (weights[name][:3] + 1j * weights[name][3:] for name in ("weight_ih", "bias"))
+    x, h = drawn(1, 7, 4), np.zeros(3, complex)
+    outputs = layers(x)[0][0].detach().numpy()
+    for x_t, found in zip(x[0].numpy(), outputs, strict=True):
+        z = W @ x_t + b + U @ h
+        h = np.maximum(0, np.abs(z) + weights["threshold"]) * z / np.abs(z)
+        assert np.abs(found - np.concatenate([h.real, h.imag])).max() < 1e-7  # there, |z| has a little added
+
+
 # ---- what holds for every cell -------------------------------------------------------------------------------
 
 SHAPES = {
