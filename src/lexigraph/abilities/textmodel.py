@@ -248,6 +248,13 @@ class TextModel:
                 block.append(Example("", {**record, **cleaned}))
             yield self.network.prepare(encoder.rows(block)).to(self.device)
 
+    def _predicted(self, inputs: Inputs, size: int = BATCH_SIZE) -> Iterator[Any]:
+        """What a network that answers at once says of each."""
+        for batch in self._batches(inputs, size):
+            with torch.inference_mode():
+                answers = self.network.predict(batch)
+            yield from answers
+
     # what verbs of the command line ask for, with a text a line, or a source, a tab and a target; `to`: a direction
 
     def score_lines(self, lines: Sequence[str], *, ended: bool = True, to: To = None) -> list[float]:
