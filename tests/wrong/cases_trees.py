@@ -36,6 +36,9 @@ CASES = {
     "a drawing of what is no tree": Case(
         "classify @bow 'It works' --svg a.svg", ("drawn", "trees"), code=WRONG_USAGE
     ),
+    "a drawing of another kind than SVG": Case(
+        "parse @constituency 'It works' --svg a.png", ("a.png", "SVG", "tree.svg"), code=WRONG_USAGE
+    ),
     "a sentence of no words to parse": Case("parse @constituency ' '", ("no words to parse",)),
     "a sentence too long to parse": Case(f"parse @constituency '{'it ' * 301}'", ("301 words", "at most 300")),
 }

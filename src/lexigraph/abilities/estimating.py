@@ -44,5 +44,6 @@ class Regressor(TextModel):
         except LexigraphError as error:
             raise TextError(number, of, f"cannot be read: {error}") from None
         if array.shape[1] != width:
-            raise TextError(number, of, f"has {array.shape[1]} numbers in a step, and this model reads {width}.")
+            has = f"{array.shape[1]} number{'s' * (array.shape[1] > 1)}"
+            raise TextError(number, of, f"has {has} in a step, and this model reads {width}.")
         return array
