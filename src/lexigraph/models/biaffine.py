@@ -112,9 +112,9 @@ class BiaffineParser(ParserNetwork):
     def arcs(self, states: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B T S"]:
         a, b = self.A(states), self.B(self._with_root(states))
         scores = a @ (b @ self.U).transpose(1, 2) + (b @ self.u)[:, None]
-        place = torch.arange(b.shape[1], device=states.device)
-        itself = place[1:, None] == place
-        return scores.masked_fill(itself | (place > lengths[:, None])[:, None], -torch.inf)
+        position = torch.arange(b.shape[1], device=states.device)
+        itself = position[1:, None] == position
+        return scores.masked_fill(itself | (position > lengths[:, None])[:, None], -torch.inf)
 
     def relations(self, states: Float[Tensor, "B T d"], heads: Int[Tensor, "B T"]) -> Float[Tensor, "B T R"]:
         c, d = self.C(states), self.D(self._with_root(states))

@@ -202,10 +202,10 @@ def _draw_gates(axis: Axes, flows: Sequence[Flow]) -> None:
     """A bar for each gate of each model: how often it is shut, and how often it is open."""
     named = "{}: {}" if len(flows) > 1 else "{1}"
     bars = [(named.format(each.name, gate), *shares) for each in flows for gate, shares in each.saturated.items()]
-    places = np.arange(len(bars))[::-1]
+    positions = np.arange(len(bars))[::-1]
     shut, opened = (np.array([bar[n] for bar in bars]) for n in (1, 2))
-    axis.barh(places, shut, color="0.35", label=f"shut (< {SHUT})")
-    axis.barh(places, 1 - shut - opened, left=shut, color="0.88", label="between")
-    axis.barh(places, opened, left=1 - opened, color="tab:orange", label=f"open (> {OPEN})")
-    axis.set(yticks=places, yticklabels=[bar[0] for bar in bars], xlim=(0, 1), xlabel="share of the values")
+    axis.barh(positions, shut, color="0.35", label=f"shut (< {SHUT})")
+    axis.barh(positions, 1 - shut - opened, left=shut, color="0.88", label="between")
+    axis.barh(positions, opened, left=1 - opened, color="tab:orange", label=f"open (> {OPEN})")
+    axis.set(yticks=positions, yticklabels=[bar[0] for bar in bars], xlim=(0, 1), xlabel="share of the values")
     axis.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.4, -0.13), ncols=3, frameon=False, handlelength=1)
