@@ -67,9 +67,10 @@ class ColumnEncoder:
     def unlearned(self) -> Iterator[str]:
         """A sentence for every column with a label that training has not."""
         for column, (label, place) in self.unseen.items():
+            what = "label" if self.columns[column].kind == "spans" else column.removesuffix("s")
             where = f", first in {place}" if place else ""
             yield (
-                f"Held-out examples have a {column.removesuffix('s')} that training has not seen ({label!r}{where}): "
+                f"Held-out examples have a {what} that training has not seen ({label!r}{where}): "
                 "it is scored as wrong."
             )
 
