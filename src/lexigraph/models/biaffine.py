@@ -14,9 +14,7 @@ Shapes: B batch, T words, S = T + 1 heads, d encoder, k arcs, m relations, R kin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import torch
 from jaxtyping import Float, Int
@@ -25,7 +23,7 @@ from torch.nn import functional as F
 
 from lexigraph.nn import words
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.network import Examples, Reader, Seeds
+from lexigraph.nn.network import NO_PARTS, Examples, Parts, Seeds
 from lexigraph.nn.parsing import HEADS, RELATIONS, TAGS, TERMS, WORDS, ParserNetwork, annotated
 from lexigraph.nn.words import WordConfig, WordEncoder
 from lexigraph.objectives.terms import Batch
@@ -61,11 +59,7 @@ class BiaffineParser(ParserNetwork):
     part_names = ("reader",)
 
     def __init__(
-        self,
-        config: Config,
-        objective: Objective,
-        vocabularies: Vocabularies,
-        parts: Mapping[str, Reader] = MappingProxyType({}),
+        self, config: Config, objective: Objective, vocabularies: Vocabularies, parts: Parts = NO_PARTS
     ) -> None:
         super().__init__()
         self.config, self.objective, self.tag_weight = config, objective, objective.tags

@@ -12,9 +12,7 @@ Shapes: B batch, T words, S spans of all sentences, L labels, K tags.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 import torch
@@ -24,7 +22,7 @@ from torch.nn import functional as F
 
 from lexigraph.nn import words
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.network import Examples, Reader, Seeds
+from lexigraph.nn.network import NO_PARTS, Examples, Parts, Seeds
 from lexigraph.nn.phrases import PHRASES, TAGS, WORDS, PhraseNetwork, phrased, span_positions
 from lexigraph.nn.words import WordConfig, WordEncoder
 from lexigraph.objectives.terms import Batch
@@ -53,11 +51,7 @@ class ConstituencyParser(PhraseNetwork):
     part_names = ("reader",)
 
     def __init__(
-        self,
-        config: Config,
-        objective: Objective,
-        vocabularies: Vocabularies,
-        parts: Mapping[str, Reader] = MappingProxyType({}),
+        self, config: Config, objective: Objective, vocabularies: Vocabularies, parts: Parts = NO_PARTS
     ) -> None:
         super().__init__()
         self.config, self.objective = config, objective
