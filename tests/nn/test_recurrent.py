@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -303,6 +306,25 @@ def test_the_gradient_of_the_scan_is_that_of_its_equation(act):
     )
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one, other, atol=1e-12)
+
+
+COMPILED = """
+import torch
+from lexigraph.nn.recurrent import Recurrent
+
+for cell in ("unitary", "gru-before"):  # the two kinds of scan: with its own gradient, and step by step
+    layers, x = Recurrent(cell, 4, 6).double(), torch.randn(3, 5, 4, dtype=torch.float64)
+    compiled = torch.compile(layers, backend="aot_eager", fullgraph=True)
+    both = [network(x)[0] for network in (layers, compiled)]
+    gradients = [torch.autograd.grad(outputs.square().sum(), list(layers.parameters())) for outputs in both]
+    torch.testing.assert_close(*both, rtol=0, atol=1e-12)
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-10)
+"""
+
+
+def test_scans_compile_as_one_graph_to_the_same_numbers_and_gradients():
+    """In a process of its own: the checks of shapes that tests run with are no part of a graph."""
+    subprocess.run([sys.executable, "-c", COMPILED], check=True)
 
 
 def test_the_norm_stabiliser_counts_changes_of_norm_inside_the_texts():
