@@ -311,6 +311,7 @@ def _cliff() -> Seen:
 def _gradients(runs: Sequence[Path], texts: list[str], steps: int, device: str) -> Seen:
     """How the gradient of each run flows back."""
     from lexigraph.views import gradients
+    from lexigraph.views.picture import made_by
 
     models = [load_model(run, device) for run in runs]
     flows = [gradients.flow(model, texts, steps, run.name) for model, run in zip(models, runs, strict=True)]
@@ -340,7 +341,7 @@ def _gradients(runs: Sequence[Path], texts: list[str], steps: int, device: str) 
         }
         for each in flows
     }
-    return Seen(facts, ("run", "", "value"), rows, gradients.picture(models, flows))
+    return Seen(facts, ("run", "", "value"), rows, gradients.picture(flows, made_by(*models)))
 
 
 def _gates(run: Path, text: str, device: str) -> Seen:

@@ -26,7 +26,7 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.network import Decoder
 from lexigraph.nn.stepper import State
 from lexigraph.views.gates import gates_along
-from lexigraph.views.picture import Picture, as_svg, made_by, subplots
+from lexigraph.views.picture import Picture, as_svg, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +64,11 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
         beginning = network.start({"ids": ids[:1, :1], "lengths": ids.new_ones(1)}).state
     if not isinstance(beginning, State) or "h" not in beginning.rows:
         raise UsageError(f"A {system} model has no recurrent state: there is nothing to follow back.")
+    return flow_through(network, ids, name or system, model.recipe.train.clip)
+
+
+def flow_through(network: Decoder, ids: Int[Tensor, "R T"], name: str, clip: float = 0.0) -> Flow:
+    """The same of a network, through windows of ids that are read from no state."""
     parameters = [p for p in network.parameters() if p.requires_grad]
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradient outside training
         states, loss = unrolled(network, ids)
@@ -72,7 +77,7 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
     network.zero_grad(set_to_none=True)
     with torch.no_grad():
         gates = {gate: saturation(values) for gate, values in gates_along(network, ids).items()}
-    return Flow(name or system, norms, singular_values(network), gates, total, model.recipe.train.clip)
+    return Flow(name, norms, singular_values(network), gates, total, clip)
 
 
 def windows(model: TextModel, texts: Sequence[str], steps: int) -> Int[Tensor, "R T"]:
@@ -136,8 +141,8 @@ def saturation(values: Tensor) -> tuple[float, float]:
 # ---- the picture ------------------------------------------------------------------------------------------------
 
 
-def picture(models: Sequence[TextModel], flows: Sequence[Flow]) -> Picture:
-    """Norms against steps back, singular values, and saturated gates."""
+def picture(flows: Sequence[Flow], made_by: str) -> Picture:
+    """Norms against steps back, singular values, and saturated gates. made_by: which runs it comes from."""
     lead = "How the gradient of one token's loss shrinks or grows on its way back, and what the weights say about it."
     parts: dict[str, Callable[[Axes, Sequence[Flow]], None]] = {
         "The gradient on its way back": _draw_norms,
@@ -163,7 +168,7 @@ def picture(models: Sequence[TextModel], flows: Sequence[Flow]) -> Picture:
             made[name] = as_svg(drawn)
         return made
 
-    return Picture("How the gradient flows back", lead, made_by(*models), figure, sections)
+    return Picture("How the gradient flows back", lead, made_by, figure, sections)
 
 
 def _draw_norms(axis: Axes, flows: Sequence[Flow]) -> None:
