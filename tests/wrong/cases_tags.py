@@ -64,7 +64,7 @@ CASES = {
     ),
     "frames of different widths": Case(
         "train frames --data a.jsonl --out out --set data.split=[1.0]",
-        ("different shapes", "(2,)", "(1,)"),
+        ("a.jsonl, line 2", "different shapes", "(2,)", "(1,)"),
         given={"a.jsonl": '{"frames": [[1, 2]], "tags": ["X"]}\n{"frames": [[1]], "tags": ["X"]}\n'},
     ),
     "a sequence that is not there": Case("tag @frames nowhere.npy", ("nowhere.npy", "cannot be read")),
