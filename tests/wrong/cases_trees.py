@@ -26,6 +26,14 @@ CASES = {
         given={"a.trees": GOOD},
         code=WRONG_USAGE,
     ),
+    "a text and its label in the place of a tree": Case(
+        TRAIN.format("a.tsv"), ("a.tsv, line 1", "no tree", "'1'", ".trees"), given={"a.tsv": "It works\t1\n" * 9}
+    ),
+    "words in the place of a tree": Case(
+        TRAIN.format("a.jsonl"),
+        ("a.jsonl, line 1", "no tree", "['x', 'y']", ".trees"),
+        given={"a.jsonl": '{"tokens": ["It", "works"], "tree": ["x", "y"]}\n' * 9},
+    ),
     "no brackets to classify": Case("classify @recursive 'It works'", ("tree in brackets", "'It' stands outside")),
     "one of several is no tree": Case(
         "classify @recursive '(0 it)' '(0 (0 it)'", ("Text 2", "column 1", "closing bracket")
