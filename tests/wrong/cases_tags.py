@@ -45,6 +45,11 @@ CASES = {
         ("a.jsonl, line 2", "2 words and 1 tags"),
         given={"a.jsonl": '{"tokens": ["a", "b"], "tags": ["X", "Y"]}\n{"tokens": ["a", "b"], "tags": ["X"]}\n' * 9},
     ),
+    "a number in the place of a list of tags": Case(
+        "train tagger --data a.jsonl --out out",
+        ("a.jsonl, line 1", "2 words and 1 tags"),
+        given={"a.jsonl": '{"tokens": ["a", "b"], "tags": 3}\n' * 9},
+    ),
     "own vectors that do not fit": Case(
         "train tagger --data grammar --from a.vec --out out --set data.sentences=200 --set model.vectors=5",
         ("have 3 numbers", "5", "model.vectors"),

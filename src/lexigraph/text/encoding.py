@@ -159,10 +159,10 @@ def running(value: Value) -> str:
 
 
 def words_of(value: Value) -> list[str]:
-    """Words or labels one by one, as they are listed or stand in a text."""
-    if isinstance(value, str):
-        return value.split()
-    assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
+    """Words or labels one by one, as they are listed or stand in a text; a number is one of them."""
+    if isinstance(value, str | int | float):
+        return str(value).split()
+    assert not isinstance(value, Path), f"{value} is neither a text nor words"
     return [str(each) for each in value]
 
 
