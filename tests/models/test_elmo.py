@@ -61,6 +61,29 @@ def test_layers_are_those_of_the_equations():
         assert batch["ahead" if hidden is ahead else "back"][0].tolist() == words
 
 
+def test_a_words_vector_is_that_of_its_filters_and_of_the_highway():
+    """max over places of relu(Σ F · letters), a gate between what comes in and relu(W x + a), a projection."""
+    spelling = network_of(filters=(3, 2), highway=2).spelling.double()
+    for parameter in spelling.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    rows = [[5, 8, 9, 6], [7]]
+    found = spelling(torch.tensor([[5, 8, 9, 6], [7, 0, 0, 0]]), torch.tensor([4, 1]))
+    for row, vector in zip(rows, found, strict=True):
+        nothing = torch.zeros(1, 16).double()
+        letters = torch.cat([nothing, spelling.embedding(torch.tensor(row)), nothing, nothing])
+        x = []
+        for width, filters in enumerate(spelling.filters, 1):
+            seen = [
+                (filters.weight * letters[i : i + width].T).sum((1, 2)) + filters.bias for i in range(len(row) + 2)
+            ]
+            x.append(torch.stack(seen).relu().amax(0))
+        x = torch.cat(x)
+        for layer in spelling.highway:
+            gate, new = (layer.both.weight @ x + layer.both.bias).split(5)
+            x = gate.sigmoid() * x + (1 - gate.sigmoid()) * new.relu()
+        assert torch.allclose(vector, spelling.out.weight @ x + spelling.out.bias)
+
+
 def test_a_word_is_its_letters_and_not_the_words_beside_it():
     network = network_of()
     one, other = (network.states(network.prepare(sentence(*which))).layers[0] for which in ((0, 2), (2, 1, 0)))
@@ -132,6 +155,13 @@ def test_a_mix_begins_as_the_mean_and_has_one_weight_for_each_layer():
     assert mix.weights == pytest.approx({0: 0.5, 2: 1.5})
     with pytest.raises(UsageError, match="names layer 3"):
         ScalarMix((3,), depth=3)
+
+
+@pytest.mark.parametrize("system", ["tagger", "classifier"])
+def test_layers_of_a_part_that_is_not_there_are_refused(tmp_path, system):
+    keys = {"model.reader_layers": [0, 1]}
+    with pytest.raises(UsageError, match="there is no part: name a run that reads"):
+        api.train(system, "grammar", out=tmp_path / "run", set=keys, tiny=True, quiet=True)
 
 
 @pytest.mark.parametrize(("system", "answers"), [("tagger", "tag"), ("classifier", "classify")])

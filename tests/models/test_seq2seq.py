@@ -260,6 +260,29 @@ def test_an_unknown_word_is_the_one_of_the_source_that_it_looked_at(tmp_path):
     assert "zebra" in model.reading_tokenizer.surfaces(source)
 
 
+def test_translations_are_drawn_as_often_as_they_are_probable_and_alike_in_any_company(model):
+    texts = ["5 June 2007", "le 1er mars 1964"]
+    drawn = model.translate(texts, temperature=1.0, n_best=4, seed=3, alignment=True)
+    alone = model.translate(texts[1:], temperature=1.0, n_best=4, seed=3)
+    assert [each.text for each in drawn[1]] == [each.text for each in alone[0]]
+    assert drawn[0][0].alignment.shape == (len(drawn[0][0].target), len(drawn[0][0].source))
+    for each in drawn[0]:
+        if each.target[-1] == model.tokenizer.tokens([model.tokenizer.eos])[0]:
+            assert model.score(each.text, sources=texts[0]) == pytest.approx(each.log_probability, abs=1e-3)
+    sums = [each.log_probability for each in drawn[0]]
+    assert sums == sorted(sums, reverse=True)
+    assert len({*sums}) > 1
+    cold = model.translate(texts, temperature=1e-4)
+    assert cold == model.translate(texts, beam=1)
+    (first,) = model.translations([model.rows(texts[:1], model.reading_tokenizer)[0][0]], beam=1)
+    token, source = first[0].tokens[0], model._batch([[*model.rows(texts[:1])[0][0].tolist(), model.network.end]])
+    p = model.network.start(source).logits.softmax(1)[0, token].item()
+    many = [each.text[:1] for each in model.translate(texts[0], temperature=1.0, n_best=1000)]
+    assert many.count(model.tokenizer.decode([token])) / 1000 == pytest.approx(p, abs=0.06)
+    with pytest.raises(UsageError, match="not searched for"):
+        model.translate(texts, temperature=1.0, coverage=0.2)
+
+
 def test_penalties_of_gnmt_are_those_of_the_search(model):
     plain, penalised = (
         model.translate("5 June 2007", n_best=3, length=length, coverage=coverage)

@@ -348,8 +348,10 @@ def test_a_record_without_text_is_refused_with_file_line_and_remedy(
 def test_tagged_sentences_are_no_lines_of_text(write):
     file = write("a.conll", "the D\ncat N\n")
     sentence = refusal(lambda: list(examples(Data(train=file))))
-    for word in (f"{file}, line 1", "tokens", "data.columns"):
+    for word in (f"{file}, line 1", "tokens", """data.columns={text="1"}"""):
         assert word in sentence
+    found = examples(Data(train=write("b.conll", "the D\ncat N\n\nshe P\n"), columns={"text": "1"}, split=(1.0,)))
+    assert [each.values["text"] for each in found] == ["the cat", "she"]
 
 
 # ---- tables ----

@@ -14,7 +14,7 @@ import lexigraph
 from lexigraph.cli import app
 from lexigraph.errors import UsageError
 from lexigraph.nn.attention import attend, watched
-from lexigraph.views import attention, neurons, probabilities, properties, states
+from lexigraph.views import attention, gates, neurons, probabilities, properties, states
 from lexigraph.views.picture import save
 
 TEXT = "She is singing in the garden ."
@@ -69,6 +69,30 @@ def test_translators_look_at_themselves_and_at_their_source(tiny_runs, system):
     assert len(source) > len(target) > 2
     assert heads["decoder.0.memory"].weights.shape == (len(target), len(source))
     assert not np.triu(heads["decoder.0.attention"].weights, 1).any()
+
+
+def test_heads_of_a_part_and_of_a_sentence_encoder_are_those_that_read(tiny_runs, tmp_path):
+    run = tmp_path / "classifier"
+    lexigraph.train("classifier", "grammar", out=run, start=tiny_runs("bert"), tiny=True, quiet=True)
+    for model in map(lexigraph.load, (run, tiny_runs("sentence-encoder"), tiny_runs("picture"))):
+        heads = attention.heads(model, TEXT)
+        assert len(heads[0].rows) > len(TEXT.split())
+        assert heads[0].weights.shape == (len(heads[0].rows), len(heads[0].columns))
+        assert all(np.allclose(head.weights.sum(1), 1, atol=1e-4) for head in heads)
+
+
+def test_heads_look_at_the_direction_that_is_asked_for(tmp_path):
+    (tmp_path / "a").write_text("a b c\nb c a\nc a b\n" * 20)
+    (tmp_path / "b").write_text("c b a\na c b\nb a c\n" * 20)
+    pairs = [f"down={tmp_path}/a+{tmp_path}/b", f"up={tmp_path}/b+{tmp_path}/a"]
+    keys = {"data.split": [1.0], "tokenizer.kind": "word"}
+    model = lexigraph.train("transformer", pairs, out=tmp_path / "run", tiny=True, quiet=True, set=keys)
+    (head, *_) = attention.heads(model, "a b", "b a", to="down")
+    assert head.columns[:2] == ["<2down>", "a"]
+    (mixed, *_) = attention.heads(model, "a b", "b a", to={"down": 0.5, "up": 0.5})
+    assert mixed.columns[0] == "<mixture>"
+    with pytest.raises(UsageError, match="several directions"):
+        attention.heads(model, "a b", "b a")
 
 
 def test_a_head_is_named_by_the_place_that_it_favours():
@@ -197,6 +221,30 @@ def test_slow_cells_that_know_nothing_are_not_above_chance():
     assert real.held_out > 1.5 * real.by_chance
 
 
+def test_a_gate_is_coloured_like_a_cell(tiny_runs, tmp_path):
+    model = lexigraph.load(tiny_runs("lstm-shakespeare"))
+    found, opened = neurons.along(model, TEXT, gates=True), gates.along(model, TEXT)
+    assert np.array_equal(found.cell("forget 3"), opened.values["forget"][:, 2])
+    assert ((found.cell("output 1") > 0) & (found.cell("output 1") < 1)).all()
+    assert not {*found.gates} & {*found.names}
+    page = tmp_path / "gate.html"
+    rows = looked(tiny_runs("lstm-shakespeare"), TEXT, "--neurons", "--cell", "input 2", "--out", page)
+    assert "input 2" in rows
+    assert "<h2>input 2</h2>" in page.read_text("utf-8")
+    with pytest.raises(UsageError, match=r"no cell 'forget 99': they are named as 'h 1' and 'c 16' and 'output 16'"):
+        found.cell("forget 99")
+
+
+def test_what_is_too_long_to_draw_can_be_read_as_numbers(tiny_runs, tmp_path):
+    long = " ".join([TEXT] * 20)
+    numbers = json.loads(looked(tiny_runs("lstm-lm"), long, "--gates", "--json"))
+    assert len(numbers["tokens"]) > 60
+    for out in (tmp_path / "gates.html", tmp_path / "gates.png"):
+        with pytest.raises(UsageError, match=r"tokens, and a picture shows at most 60: give a shorter text"):
+            looked(tiny_runs("lstm-lm"), long, "--gates", "--out", out)
+        assert not out.exists()
+
+
 def test_any_language_model_has_cells(tiny_runs):
     model = lexigraph.load(tiny_runs("gpt"))
     long = " ".join([TEXT] * 8)
@@ -231,6 +279,14 @@ def test_a_word_stands_where_its_sentences_put_it(tiny_runs, system):
     assert not np.allclose(found.places[0], found.places[2], atol=1e-4)
     with pytest.raises(UsageError, match="'ran' stands 1 times"):
         states.senses(model, "ran", texts)
+
+
+def test_a_word_is_found_in_what_cleaning_leaves(tmp_path):
+    keys = {"data.clean": ["lower", "drop_symbols", "whitespace"]}
+    model = lexigraph.train("gpt", "grammar", out=tmp_path / "run", set=keys, tiny=True, quiet=True)
+    found = states.senses(model, "sings", ["She (now) sings - he sings .", "she now sings he sings ."])
+    assert found.texts[0] == ["she now sings he sings ."]
+    assert np.allclose(found.places[:2], found.places[2:], atol=1e-4)
 
 
 def test_what_a_task_takes_of_each_layer_is_shown(tiny_runs, tmp_path):
@@ -303,6 +359,11 @@ def test_numbers_come_as_json(tiny_runs):
         (["gpt", TEXT], "one thing at a time"),
         (["gpt", TEXT, "--alignment"], "translates nothing"),
         (["lstm-lm", TEXT, "--attention"], "no heads of attention"),
+        (["elmo", TEXT, "--attention"], "no heads of attention"),
+        (["skip-thought", TEXT, "--attention"], "no heads of attention"),
+        (["seq2seq", TEXT, "--gates"], "no gates along a text"),
+        (["seq2seq", TEXT, "--gradients"], "does not go along one text"),
+        (["lstm-autoencoder", TEXT, "--gradients"], "does not go along one text"),
         (["bert", TEXT, "--probabilities"], "does not predict"),
         (["gpt", "a", "b", "--attention"], "follows one text"),
         (["gpt", " ".join([TEXT] * 20), "--attention"], "shows at most 60"),

@@ -25,7 +25,7 @@ CASES = {
     "a direction twice": usage(f"{ASKED} de=1,de=1", "twice"),
     "a share of nothing named": usage(f"{ASKED} =1", "no direction"),
     "a language model told what to write": usage("score @gpt the --to de", "--to", "gpt"),
-    "a direction to look at attention": usage("look @transformer --attention a --to de", "--to", "--alignment"),
+    "a direction to look at gates": usage("look @lstm-lm --gates a --to de", "--to", "--alignment and --attention"),
     "pairs of a direction that is not there": failed(
         "train seq2seq --data it=nowhere.tsv --out run", "nowhere.tsv", "no such file"
     ),
@@ -45,6 +45,23 @@ CASES = {
     ),
     "an unknown direction scored": failed(
         "eval @transformer --data de=a.en+a.de", "'de'", "no directions", given=PAIR
+    ),
+    "two files of lines instead of pairs": usage(
+        "train seq2seq --data a.en --data a.de --out run", "a.en: plain text", "a.en+OTHER", given=PAIR
+    ),
+    "one of two files of pairs not there": failed(
+        "train seq2seq --data a.en+texts/a.fr --out run", "texts/a.fr", "no such file", "a.en", given=PAIR
+    ),
+    "true links that are not there": failed(
+        "align @seq2seq --gold none.txt --file a.en+a.de", "none.txt", "no such file", given=PAIR
+    ),
+    "true links of others": usage(
+        "statistical align --gold gold.txt --data a.en+a.de", "2 pairs", "gold.txt has 1 lines",
+        given=PAIR | {"gold.txt": "0-0\n"},
+    ),
+    "true links in words": usage(
+        "statistical align --gold gold.txt --data a.en+a.de", "gold.txt, line 2", "'a' is no link",
+        given=PAIR | {"gold.txt": "0-0\na\n"},
     ),
     "a diagnosis without targets": failed("diagnose @transformer --file good.txt", "Text 1", "no target"),
     "a diagnosis of pairs with a prompt": usage(

@@ -51,14 +51,12 @@ class ContextualWords(Vectors):
 
     def fits(self, texts: Sequence[str]) -> list[bool]:
         """Whether each text has words, and not more of them than the model reads at once; letters do not count."""
-        cleaned = ((self._clean(text) or "") if self._clean else text for text in texts)
-        return [0 < len(text.split()) <= self.network.config.context for text in cleaned]
+        return [0 < len(text.split()) <= self.network.config.context for text in self.cleaned(texts)]
 
     def _by_letters(self, texts: Sequence[str]) -> list[list[np.ndarray]]:
         """The letters of every word of texts, none of which may be empty."""
-        cleaned = [(self._clean(text) or "") if self._clean else text for text in texts]
         rows = []
-        for number, text in enumerate(cleaned, 1):
+        for number, text in enumerate(self.cleaned(texts), 1):
             words = text.split()
             if not words:
                 raise TextError(number, len(texts), "has no words: there is nothing to read.")

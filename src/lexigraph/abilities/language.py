@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from torch import Tensor
 from lexigraph.abilities.asking import many, number, one_or_many, whole
 from lexigraph.abilities.directions import To
 from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
+from lexigraph.decoding.choices import seed_of
 from lexigraph.decoding.diagnose import Diagnosis, Reference, Trial
 from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.sampling import generate
@@ -282,6 +282,5 @@ def _seeds(prompts: Sequence[str], seed: int, before: Sequence[str]) -> Iterator
     """A seed for each prompt that depends on the prompt and how often it came before, not on its neighbours."""
     seen = {prompt: before.count(prompt) for prompt in set(prompts)}
     for prompt in prompts:
-        text = f"{seed}:{seen[prompt]}:{prompt}".encode(errors="surrogatepass")
         seen[prompt] += 1
-        yield int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
+        yield seed_of(seed, seen[prompt] - 1, prompt)

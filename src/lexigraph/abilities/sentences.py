@@ -22,6 +22,7 @@ class Sentences(Vectors):
     """A vector for every sentence."""
 
     network: SentenceEncoder
+    of_unknown_words = ": they are read as unknown, unless `lexigraph expand` gives the model vectors of theirs"
 
     @one_or_many
     def encode(

@@ -71,6 +71,7 @@ class TextModel:
     """A trained model. Make one with `lexigraph.load` or `lexigraph.train`."""
 
     network: Network
+    of_unknown_words = " and cannot come back"  # what a warning says of them
 
     def __init__(
         self, network: Network, vocabularies: Vocabularies, recipe: Recipe, path: Path | None = None
@@ -143,8 +144,11 @@ class TextModel:
 
     def rows(self, texts: Sequence[str], tokenizer: Tokenizer | None = None) -> tuple[list[np.ndarray], int]:
         """The tokens of texts that are cleaned as the training text was, and how many of their words are unknown."""
-        cleaned = [self._clean(text) or "" for text in texts] if self._clean else list(texts)
-        return self._tokens(cleaned, tokenizer or self.tokenizer)
+        return self._tokens(self.cleaned(texts), tokenizer or self.tokenizer)
+
+    def cleaned(self, texts: Sequence[str]) -> list[str]:
+        """Texts as the training text was cleaned; "" where nothing is left of one."""
+        return [self._clean(text) or "" for text in texts] if self._clean else list(texts)
 
     def _tokens(self, cleaned: Sequence[str], tokenizer: Tokenizer) -> tuple[list[np.ndarray], int]:
         rows, unk = tokenizer.encode_batch(cleaned), tokenizer.unk
@@ -179,7 +183,7 @@ class TextModel:
                     "give it one sentence at a time.",
                 )
         if unknown:
-            warnings.warn(f"{unknown} words are not in the vocabulary and cannot come back.", stacklevel=3)
+            warnings.warn(f"{unknown} words are not in the vocabulary{self.of_unknown_words}.", stacklevel=3)
         return rows
 
     def _normalised(self, text: str) -> str:

@@ -10,21 +10,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from lexigraph.abilities.asking import TextError, many, number, one_or_many, whole
 from lexigraph.abilities.directions import To, refuse_none_said, shares_of
-from lexigraph.abilities.textmodel import BATCH_SIZE, Scored, TextModel
+from lexigraph.abilities.textmodel import BATCH_SIZE, Scored
+from lexigraph.abilities.token_translating import Drawn, TokenTranslator
 from lexigraph.decoding.diagnose import Diagnosis, Reference, Trial
 from lexigraph.decoding.hypothesis import Hypothesis, Length
 from lexigraph.errors import UsageError
 from lexigraph.nn.network import columns_of
-from lexigraph.nn.translation import SOURCE, TARGET, TranslationNetwork
-from lexigraph.objectives.next_token import token_nll
-from lexigraph.text.batches import padded
+from lexigraph.nn.translation import SOURCE
+from lexigraph.objectives.terms import Batch
 from lexigraph.text.encoding import directions, special_id
-from lexigraph.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -41,14 +39,8 @@ Links = list[tuple[int, int]]  # word of the source, word of the text
 MIXTURE = "<mixture>"  # how a mixture of directions is shown
 
 
-class Translator(TextModel):
+class Translator(TokenTranslator):
     """A source in, a target out."""
-
-    network: TranslationNetwork
-
-    @property
-    def reading_tokenizer(self) -> Tokenizer:
-        return self.vocabularies.tokenizer(SOURCE) if SOURCE in self.vocabularies else self.tokenizer
 
     # ---- directions ----------------------------------------------------------------------------------------
 
@@ -95,6 +87,9 @@ class Translator(TextModel):
         length: Length = "power",
         coverage: float = 0.0,
         copy_unknown: bool = False,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int = 0,
     ) -> list[str | list[Translation]]:
         """The translation of each text; with n_best > 1 or alignment, the best few of each as `Translation`.
 
@@ -104,12 +99,17 @@ class Translator(TextModel):
         length, coverage: what short translations are held up with, and those that leave some of the source unread
             marked down with (decoding/beam.py).
         copy_unknown: let the model write <unk>, and put there the word of the source that it looked at.
+        temperature: above 0, translations are drawn in place of a search, n_best of each text, from the most probable
+            tokens of mass top_p (decoding/sampling.py). The same seed gives the same translations.
 
             >>> model.translate(["A man sleeps."])        # doctest: +SKIP
             ['Ein Mann schläft.']
         """
         whole(beam=beam, n_best=n_best)
-        number(alpha=alpha)
+        number(alpha=alpha, seed=seed)
+        number(0, temperature=temperature)
+        if temperature and coverage:
+            raise UsageError("What is drawn is not searched for: leave out coverage (--coverage), or temperature.")
         looks = alignment or bool(coverage) or copy_unknown
         if looks and not self.network.aligned:
             raise UsageError('This model was trained without attention (model.attention = "none"): it looks nowhere.')
@@ -126,6 +126,7 @@ class Translator(TextModel):
                 coverage=coverage,
                 alignment=alignment or copy_unknown,
                 unknown=copy_unknown,
+                drawn=Drawn(temperature, top_p, seed) if temperature else None,
             )
         if n_best == 1 and not alignment and not copy_unknown:
             return list(self.tokenizer.decode_batch([best[0].tokens for best in found]))
@@ -135,46 +136,6 @@ class Translator(TextModel):
             for number, (row, best) in enumerate(zip(rows, found, strict=True))
         ]
         return list(several) if n_best > 1 or alignment else [best[0].text for best in several]
-
-    def translations(
-        self,
-        sources: Sequence[np.ndarray],
-        *,
-        beam: int = 5,
-        alpha: float = 0.7,
-        n_best: int = 1,
-        alignment: bool = False,
-        length: Length = "power",
-        coverage: float = 0.0,
-        unknown: bool = False,
-    ) -> list[list[Hypothesis]]:
-        """The same on token ids, boundaries neither given nor returned. `unknown`: <unk> may be written.
-
-        Sources of like length are searched together, and how long a target may be depends on that length, so that a
-        text is translated alike in any company.
-        """
-        network = self.network
-        found: dict[int, list[Hypothesis]] = {}
-        lengths = np.array([len(row) for row in sources]) // 8
-        for like in np.unique(lengths):
-            chosen = np.flatnonzero(lengths == like)
-            for first in range(0, len(chosen), BATCH_SIZE):
-                positions = chosen[first : first + BATCH_SIZE]
-                batch = self._batch([[*network.lead, *sources[i].tolist(), network.end] for i in positions])
-                longest = min(network.context, 2 * 8 * (int(like) + 1) + 10)
-                best = self._search(
-                    batch,
-                    beam,
-                    longest,
-                    alpha,
-                    n_best,
-                    attention=alignment,
-                    length=length,
-                    coverage=coverage,
-                    allowed=[self.tokenizer.unk] if unknown else [],
-                )
-                found |= dict(zip(positions.tolist(), best, strict=True))
-        return [found[i] for i in range(len(sources))]
 
     @one_or_many
     def align(
@@ -201,22 +162,6 @@ class Translator(TextModel):
                     found.append(self._links(table[:, len(lead) :], source, target))
         return found
 
-    @torch.inference_mode()
-    def _looked(self, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Where it looks for every token of targets that are given, the source's lead left out and its end kept."""
-        network, read = self.network, self.network.lead
-        step = network.start(self._batch([[*read, *row.tolist(), network.end] for row in sources]))
-        wanted = torch.from_numpy(padded(targets, self.tokenizer.pad)).to(self.device)
-        tables = []
-        for t in range(wanted.shape[1]):
-            if t:
-                step = network.step(step.state, wanted[:, t - 1], attention=True)
-            assert step.attention is not None
-            tables.append(step.attention)
-        table = torch.stack(tables, 1).float().cpu().numpy()
-        sizes = zip(table, sources, targets, strict=True)
-        return [each[: len(target), len(read) :][:, : len(source) + 1] for each, source, target in sizes]
-
     def _links(self, table: Float[np.ndarray, "T S"], source: str, target: str) -> Links:
         """Pieces are taken together: a word is looked at as much as all its pieces are, and by all of them."""
         read, wrote = self.reading_tokenizer.word_numbers(source), self.tokenizer.word_numbers(target)
@@ -237,8 +182,7 @@ class Translator(TextModel):
 
     def _surfaces(self, texts: Sequence[str]) -> list[list[str]]:
         """What each token of these sources stands for."""
-        cleaned = [self._clean(text) or "" for text in texts] if self._clean else texts
-        return [self.reading_tokenizer.surfaces(text) for text in cleaned]
+        return [self.reading_tokenizer.surfaces(text) for text in self.cleaned(texts)]
 
     def _copied(self, found: Hypothesis, read: Sequence[str], first: int) -> str:
         """The text of a hypothesis with a word of the source for each <unk>: of all words, where it looked most.
@@ -262,12 +206,7 @@ class Translator(TextModel):
         scored = text, found.log_probability, found.produced, found.score
         if found.attention is None:
             return Translation(*scored)
-        known = len(self.reading_tokenizer)
-        names = self.reading_tokenizer.tokens
-        read = [
-            names([token])[0] if token < known else MIXTURE
-            for token in (*network.lead, *source.tolist(), network.end)
-        ]
+        read = self.read_pieces([*network.lead, *source.tolist(), network.end])
         written = self.tokenizer.tokens([*found.tokens, *end])
         return Translation(*scored, tuple(read), tuple(written), found.attention[:, : len(read)].numpy())
 
@@ -280,18 +219,16 @@ class Translator(TextModel):
         with self._towards(to) as lead:
             return self._scores(self._led(given, lead), self.rows(texts)[0])
 
-    def _scores(self, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[float]:
-        """The same of token ids."""
-        eos, scores = self.tokenizer.eos, []
-        for first in range(0, len(sources), BATCH_SIZE):
-            part = {
-                side: [np.array([eos, *row, eos]) for row in rows[first : first + BATCH_SIZE]]
-                for side, rows in ((SOURCE, sources), (TARGET, targets))
-            }
-            with torch.inference_mode():
-                terms, _ = self.network.loss(self.network.prepare(part).to(self.device))
-            scores += (-token_nll(terms).double().sum(1)).tolist()
-        return scores
+    @contextmanager
+    def one_pair(self, source: str, target: str, to: To = None) -> Iterator[Batch]:
+        """A batch of one pair; for as long as this lasts, a mixture of directions stands in front of its source."""
+        with self._towards(to) as lead:
+            yield self._pairs(self._led([source], lead), self.rows([target])[0])
+
+    def read_pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces of a source, its direction among them."""
+        known = len(self.reading_tokenizer)
+        return [self.reading_tokenizer.tokens([token])[0] if token < known else MIXTURE for token in ids]
 
     def score_lines(self, lines: Sequence[str], *, ended: bool = True, to: To = None) -> list[float]:
         """Of lines with a source, a tab and a target."""

@@ -30,64 +30,75 @@ if TYPE_CHECKING:
     from lexigraph.views.picture import Picture
 
 
+def _flag(name: str, about: str) -> typer.models.OptionInfo:
+    return typer.Option(f"--{name}", help=about)
+
+
+Run = Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder; --cliff needs none.")]
+Alignment = Annotated[bool, _flag("alignment", "A translator: where it looked while it wrote each piece.")]
+Attention = Annotated[bool, _flag("attention", "A transformer: what each head of each layer looks at.")]
+Probabilities = Annotated[
+    bool, _flag("probabilities", "A language model: each token's probability, and its alternatives.")
+]
+Neurons = Annotated[bool, _flag("neurons", "A language model: the text in the colours of single cells.")]
+States = Annotated[bool, _flag("states", "The states of all tokens as a map.")]
+LAYERS = "What a tagger or classifier takes of each layer of its part; with --file tags.conll, what each layer knows."
+Layers = Annotated[bool, _flag("layers", LAYERS)]
+Samples = Annotated[bool, _flag("samples", "What a run wrote at several times of its training (train.snapshots).")]
+Gradients = Annotated[
+    bool, _flag("gradients", "A recurrent language model: how the gradient flows back, and its gates.")
+]
+Gates = Annotated[bool, _flag("gates", "Each gate along one text, word by word.")]
+Cliff = Annotated[bool, _flag("cliff", "The loss of a recurrent unit over its two weights, and optimizers on it.")]
+Beside = Annotated[list[Path] | None, typer.Option(metavar="RUN", help="--gradients: compare with this run, too.")]
+Steps = Annotated[int, typer.Option(min=2, max=10_000, help="--gradients: how many tokens far back.")]
+Cells = Annotated[
+    list[str] | None,
+    typer.Option(help="--neurons: show this one, as 'c 17', or a gate, as 'forget 3'; may be given again."),
+]
+Heads = Annotated[
+    list[str] | None,
+    typer.Option(help="--attention: this head alone, as 'encoder.0 2', or a layer; may be given again."),
+]
+Word = Annotated[
+    str, typer.Option(help="--states, --layers: this word alone, in all the texts: its senses, its tags.")
+]
+LayerNumber = Annotated[
+    int | None, typer.Option(help="--states: which layer; 0: what goes in, -1: the last, as without.")
+]
+Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it there: .html, a page; .png, .svg, .pdf.")]
+WAYS_OF = {  # which ways of looking an option is of
+    "--beside": ("gradients",),
+    "--to": ("alignment", "attention"),
+    "--cell": ("neurons",),
+    "--head": ("attention",),
+    "--word": ("states", "layers"),
+    "--layer": ("states",),
+}
+
+
 def look(
-    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder; --cliff needs none.")] = None,
+    run: Run = None,
     texts: Texts = None,
     file: FromFile = None,
-    alignment: Annotated[
-        bool, typer.Option("--alignment", help="A translator: where it looked while it wrote each piece.")
-    ] = False,
-    attention: Annotated[
-        bool, typer.Option("--attention", help="A transformer: what each head of each layer looks at.")
-    ] = False,
-    probabilities: Annotated[
-        bool,
-        typer.Option("--probabilities", help="A language model: each token's probability, and its alternatives."),
-    ] = False,
-    neurons: Annotated[
-        bool, typer.Option("--neurons", help="A language model: the text in the colours of single cells.")
-    ] = False,
-    states: Annotated[bool, typer.Option("--states", help="The states of all tokens as a map.")] = False,
-    layers: Annotated[
-        bool,
-        typer.Option(
-            "--layers",
-            help="What a tagger or classifier takes of each layer of its part; with --file tags.conll, what each "
-            "layer knows.",
-        ),
-    ] = False,
-    samples: Annotated[
-        bool, typer.Option("--samples", help="What a run wrote at several times of its training (train.snapshots).")
-    ] = False,
-    gradients: Annotated[
-        bool,
-        typer.Option("--gradients", help="A recurrent language model: how the gradient flows back, and its gates."),
-    ] = False,
-    gates: Annotated[bool, typer.Option("--gates", help="Each gate along one text, word by word.")] = False,
-    cliff: Annotated[
-        bool, typer.Option("--cliff", help="The loss of a recurrent unit over its two weights, and optimizers on it.")
-    ] = False,
-    beside: Annotated[
-        list[Path] | None, typer.Option(metavar="RUN", help="--gradients: compare with this run, too.")
-    ] = None,
-    steps: Annotated[int, typer.Option(min=2, max=10_000, help="--gradients: how many tokens far back.")] = 100,
-    cell: Annotated[
-        list[str] | None, typer.Option(help="--neurons: show this one, as 'c 17'; may be given again.")
-    ] = None,
+    alignment: Alignment = False,
+    attention: Attention = False,
+    probabilities: Probabilities = False,
+    neurons: Neurons = False,
+    states: States = False,
+    layers: Layers = False,
+    samples: Samples = False,
+    gradients: Gradients = False,
+    gates: Gates = False,
+    cliff: Cliff = False,
+    beside: Beside = None,
+    steps: Steps = 100,
+    cell: Cells = None,
     to: Towards = None,
-    head: Annotated[
-        list[str] | None,
-        typer.Option(help="--attention: this head alone, as 'encoder.0 2', or a layer; may be given again."),
-    ] = None,
-    word: Annotated[
-        str, typer.Option(help="--states, --layers: this word alone, in all the texts: its senses, its tags.")
-    ] = "",
-    layer: Annotated[
-        int | None, typer.Option(help="--states: which layer; 0: what goes in, -1: the last, as without.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it there: .html, a page; .png, .svg, .pdf.")
-    ] = None,
+    head: Heads = None,
+    word: Word = "",
+    layer: LayerNumber = None,
+    out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
     device: Device = "auto",
@@ -96,27 +107,11 @@ def look(
     from lexigraph.outputs import free_file
     from lexigraph.views.picture import SUFFIXES, save
 
-    flags = {
-        "alignment": alignment,
-        "attention": attention,
-        "probabilities": probabilities,
-        "neurons": neurons,
-        "states": states,
-        "layers": layers,
-        "samples": samples,
-        "gradients": gradients,
-        "gates": gates,
-        "cliff": cliff,
-    }
-    if sum(flags.values()) != 1:
-        raise UsageError(f"Say what to look at, one thing at a time: {', '.join(f'--{name}' for name in flags)}.")
-    (way,) = (name for name, wanted in flags.items() if wanted)
-    if (run is None) != cliff:
-        raise UsageError("--cliff is of no run: leave the run out." if cliff else "Name the run to look into.")
-    of_one_way = {"--beside": beside, "--cell": cell, "--head": head, "--word": word, "--layer": layer, "--to": to}
-    for option, given in of_one_way.items():
-        if given and way not in WAYS_OF[option]:
-            raise UsageError(f"{option} is an option of {' and '.join(f'--{name}' for name in WAYS_OF[option])}.")
+    options = {"--beside": beside, "--cell": cell, "--head": head, "--word": word, "--layer": layer, "--to": to}
+    flags = {"alignment": alignment, "attention": attention, "probabilities": probabilities, "neurons": neurons,
+             "states": states, "layers": layers, "samples": samples, "gradients": gradients, "gates": gates,
+             "cliff": cliff}  # fmt: skip
+    way = _way(flags, run, options)
     if layers and (texts or file == "-"):
         raise UsageError("--layers reads no texts but those of a file with tags: --file tags.conll.")
     if out is not None:
@@ -133,7 +128,7 @@ def look(
             raise UsageError(f"--{way} follows one text, and there are {len(given)}.")
         ways: dict[str, Callable[[], Seen]] = {
             "alignment": lambda: _alignment(run, given[0], to, device),
-            "attention": lambda: _attention(run, given[0], head or [], device),
+            "attention": lambda: _attention(run, given[0], head or [], to, device),
             "probabilities": lambda: _probabilities(run, given[0], device),
             "gates": lambda: _gates(run, given[0], device),
             "gradients": lambda: _gradients([run, *(beside or [])], given, steps, device),
@@ -151,14 +146,18 @@ def look(
         notify(f"The picture: {out}")
 
 
-WAYS_OF = {  # which ways of looking an option is of
-    "--beside": ("gradients",),
-    "--to": ("alignment",),
-    "--cell": ("neurons",),
-    "--head": ("attention",),
-    "--word": ("states", "layers"),
-    "--layer": ("states",),
-}
+def _way(flags: Mapping[str, bool], run: Path | None, options: Mapping[str, object]) -> str:
+    """The one way of looking that is asked for, with options of its own."""
+    if sum(flags.values()) != 1:
+        raise UsageError(f"Say what to look at, one thing at a time: {', '.join(f'--{name}' for name in flags)}.")
+    (way,) = (name for name, wanted in flags.items() if wanted)
+    if (run is None) != (way == "cliff"):
+        of_none = "--cliff is of no run: leave the run out."
+        raise UsageError(of_none if way == "cliff" else "Name the run to look into.")
+    for option, given in options.items():
+        if given and way not in WAYS_OF[option]:
+            raise UsageError(f"{option} is an option of {' and '.join(f'--{name}' for name in WAYS_OF[option])}.")
+    return way
 
 
 def _whole(texts: list[str] | None, file: str | None) -> str:
@@ -196,12 +195,12 @@ def _alignment(run: Path, text: str, to: str | None, device: str) -> Seen:
     return Seen(facts, ("written", "looked at", "share"), rows, alignment.picture(model, found))
 
 
-def _attention(run: Path, text: str, heads: Sequence[str], device: str) -> Seen:
+def _attention(run: Path, text: str, heads: Sequence[str], to: str | None, device: str) -> Seen:
     """What each head of a transformer looks at; of a pair (source, tab, target), while the target is written."""
     from lexigraph.views import attention
 
     model, (source, _, target) = load_model(run, device), text.partition("\t")
-    found = attention.chosen(attention.heads(model, source, target or None), heads)
+    found = attention.chosen(attention.heads(model, source, target or None, to), heads)
     facts = [
         {"layer": head.name, "head": head.number, "favours": head.kind, "bits": head.entropy,
          "distance": head.distance, "shares": head.shares, "rows": head.rows, "columns": head.columns,
@@ -232,7 +231,7 @@ def _neurons(run: Path, text: str, cells: Sequence[str], device: str) -> Seen:
     from lexigraph.views import neurons
 
     model = load_model(run, device)
-    found = neurons.along(model, text)
+    found = neurons.along(model, text, gates=bool(cells))
     made = [] if cells else neurons.jobs(found)
     chosen = list(dict.fromkeys(cells or [job.cell for job in made]))[:8]
     rows: list[tuple[str, ...]] = [

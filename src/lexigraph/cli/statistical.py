@@ -87,30 +87,24 @@ def align(
     as_json: AsJson = False,
 ) -> None:
     """Align the words of pairs, learned from these pairs alone: 0-0 1-2 … for each. Words stand between spaces."""
-    from lexigraph.evaluation.alignment import alignment_scores, read_links
+    from lexigraph.evaluation.alignment import TrueLinks
     from lexigraph.statistical.ibm import IBMModel, habits
     from lexigraph.statistical.translator import align
 
+    true = TrueLinks(gold) if gold else None
     pairs = [(source.split(), target.split()) for source, target in _pairs(data)]
     if one_way:
         made = IBMModel.train(pairs, model=model)
         found = [made.align(*pair) for pair in pairs]
     else:
         found = align(pairs, model)
+    scores = true.scores(found) if true else None
     with Printer(as_json) as show:
         for (source, target), links in zip(pairs, found, strict=True):
             written = " ".join(f"{i}-{j}" for i, j in links)
             show(written, {"source": " ".join(source), "target": " ".join(target), "alignment": written})
-    if gold:
-        lines = gold.read_text("utf-8").splitlines()
-        if len(lines) != len(found):
-            raise UsageError(f"There are {len(found):,} pairs, and {gold} has {len(lines):,} lines.")
-        true = [read_links(line, f"{gold}, line {number}: ") for number, line in enumerate(lines, 1)]
-        scores = alignment_scores(found, true)
-        notify(
-            f"alignment error {scores.aer:.2%} (precision {scores.precision:.2%}, recall {scores.recall:.2%}) "
-            f"of {scores.links:,} links"
-        )
+    if scores:
+        notify(str(scores))
     if show_habits:
         ways = habits(pairs, found)
         for title, rows in (("from none", ways.spurious), ("becomes", ways.fertile)):

@@ -24,7 +24,6 @@ from lexigraph.cli.options import (
     notify,
     read_texts,
 )
-from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from lexigraph.abilities.translating import Translation
@@ -49,6 +48,13 @@ def translate(
     copy_unknown: Annotated[
         bool, typer.Option("--copy-unknown", help="For an unknown word, write the one of the source it looked at.")
     ] = False,
+    temperature: Annotated[
+        float, typer.Option(min=0, help="Above 0: draw --n-best translations, score Σ log p, instead of searching.")
+    ] = 0.0,
+    top_p: Annotated[
+        float, typer.Option(min=0, max=1, help="--temperature: only the most probable tokens of mass p; 1: all.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="--temperature: the same seed gives the same texts.")] = 0,
     to: Towards = None,
     alignment: Annotated[
         bool, typer.Option("--alignment", help="Each piece written, and what it looked at.")
@@ -57,7 +63,7 @@ def translate(
     device: Device = "auto",
     int8: Int8 = False,
 ) -> None:
-    """Translate each text by beam search."""
+    """Translate each text, by beam search or (--temperature) by drawing."""
     model = load_model(run, device, int8)
     ask = partial(
         model.translate,
@@ -69,6 +75,9 @@ def translate(
         length=length,
         coverage=coverage,
         copy_unknown=copy_unknown,
+        temperature=temperature,
+        top_p=top_p,
+        seed=seed,
     )
     with Printer(as_json) as show:
         for text, found in answers(ask, read_texts(texts, file)):
@@ -99,27 +108,17 @@ def align(
     int8: Int8 = False,
 ) -> None:
     """Which word of a source each word of its translation comes from: `source, tab, target` gives 0-0 1-2 …"""
-    from lexigraph.evaluation.alignment import alignment_scores, read_links
+    from lexigraph.evaluation.alignment import TrueLinks
 
-    model = load_model(run, device, int8)
-    true = None
-    if gold:
-        lines = gold.read_text("utf-8").splitlines()
-        true = [read_links(line, f"{gold}, line {number}: ") for number, line in enumerate(lines, 1)]
+    model, true = load_model(run, device, int8), TrueLinks(gold) if gold else None
     found: list[list[tuple[int, int]]] = []
     with Printer(as_json) as show:
         for text, links in answers(partial(model.align_lines, to=to), read_texts(texts, file, tabs=True)):
             found.append(links)
             written = " ".join(f"{source}-{target}" for source, target in links)
             show(written, {"text": text, "alignment": written})
-    if true is not None:
-        if len(true) != len(found):  # before scores that would mean nothing
-            raise UsageError(f"There are {len(found):,} pairs, and {gold} has {len(true):,} lines.")
-        scores = alignment_scores(found, true)
-        notify(
-            f"alignment error {scores.aer:.2%} (precision {scores.precision:.2%}, recall {scores.recall:.2%}) "
-            f"of {scores.links:,} links"
-        )
+    if true:
+        notify(str(true.scores(found)))
 
 
 def _looked_at(found: Translation) -> list[tuple[str, str, float]]:

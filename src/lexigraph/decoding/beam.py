@@ -38,7 +38,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -174,6 +174,11 @@ class _History:
         self.trail = trail
         self._done: dict[int, list[_Found]] = {}  # by sentence
 
+    def add(self, t: int, beam: _Beam, tokens: Int[Tensor, "a w"], parents: Int[Tensor, "a w"]) -> None:
+        """The t-th tokens of all hypotheses, and the positions that they continue."""
+        self.tokens[t - 1, beam.sentence] = tokens
+        self.parents[t - 1, beam.sentence] = parents
+
     def close(self, beam: _Beam, t: int, shorten: float) -> None:
         """These sentences are done after t tokens: note what their beams hold."""
         columns = (beam.sentence, beam.score, beam.total, beam.produced, beam.parent, beam.sums)
@@ -242,30 +247,24 @@ def beam_search(
     sentences, device = rows // width, step.logits.device
     if not sentences:
         return []
-    forbidden(vocabulary, eos, banned, device)
     never = forbidden(vocabulary, eos, [*banned, eos], device)  # endings are handled apart
     rng = SentenceRng(seeds, sentences) if noise else None
     history = _History(max_new, sentences, width, device, AttentionTrail() if attention else None)
     beam = _Beam.start(sentences, width, width if stop == "length" else n_best, device)
     positions = torch.arange(width, device=device)
-    read = _Read(coverage, batch.get("lengths")) if coverage else None
-    attention = attention or bool(coverage)
+    read = _Read(coverage, batch.get("lengths"))
 
     for t in range(1, max_new + 1):
         if history.trail:
             history.trail.add(beam.sentence.tolist(), step.attention, width)
-        log_p, noisy = log_probabilities(step.logits), None
-        if rng:
-            epsilon = rng.gaussians(beam.sentence.tolist(), width, vocabulary).to(log_p)
-            noisy = log_probabilities(log_p + noise / t * epsilon)
+        log_p = log_probabilities(step.logits)
+        noisy = _noisy(log_p, noise / t, rng, beam.sentence.tolist()) if rng else None
         offered = _expand(log_p, noisy, beam.sums, eos, never, may_end=eos not in banned and t > min_new)
-        shorten, unread = rate(t, alpha, length), read.missing(step.attention, beam.sentence) if read else None
+        shorten, unread = rate(t, alpha, length), read.missing(step.attention, beam.sentence)
         beam, tokens, parents = _advance(beam, offered, t, shorten, unread, stop)
-        history.tokens[t - 1, beam.sentence] = tokens
-        history.parents[t - 1, beam.sentence] = parents
+        history.add(t, beam, tokens, parents)
 
-        reach = beam.sums.amax(1) * rate(max_new, alpha, length)  # the admissible bound
-        done = reach == -torch.inf if stop == "length" else beam.score[:, n_best - 1] >= reach
+        done = _done(beam, rate(max_new, alpha, length), n_best, stop)
         moved = (parents != positions).any()
         any_done, any_moved, broken = torch.stack([done.any(), moved, beam.sums.isnan().any()]).tolist()
         if broken:
@@ -280,20 +279,37 @@ def beam_search(
             if not len(going):
                 break
             state, beam, tokens, parents = state.keep(going), beam.keep(going), tokens[going], parents[going]
-            if read:
-                read.keep(going)
+            read.keep(going)
         if any_moved and t > 1:  # after the start all rows of a sentence are equal
-            first = torch.arange(len(parents), device=device)[:, None] * width
-            state = state.select((first + parents).flatten())
-        if read:
-            read.follow(parents)
-        step = stepper.step(state, tokens.flatten(), attention=attention)
+            state = state.select(_rows(parents))
+        read.follow(parents)
+        step = stepper.step(state, tokens.flatten(), attention=attention or bool(coverage))
 
     return history.answers(stop, n_best)
 
 
+def _done(beam: _Beam, shortest: float, n_best: int, stop: Stop) -> Bool[Tensor, " a"]:
+    """Which sentences no longer step can change; shortest: 1 / lp(max_new)."""
+    reach = beam.sums.amax(1) * shortest  # the admissible bound
+    return reach == -torch.inf if stop == "length" else beam.score[:, n_best - 1] >= reach
+
+
+def _rows(parents: Int[Tensor, "a w"]) -> Int[Tensor, " rows"]:
+    """The rows of a state that hypotheses continue."""
+    first = torch.arange(len(parents), device=parents.device)[:, None] * parents.shape[1]
+    return (first + parents).flatten()
+
+
+def _noisy(
+    log_p: Float[Tensor, "rows vocab"], deviation: float, rng: SentenceRng, sentences: Sequence[int]
+) -> Float[Tensor, "rows vocab"]:
+    """Log-probabilities of logits with normal noise of this deviation."""
+    width, vocabulary = len(log_p) // len(sentences), log_p.shape[1]
+    return log_probabilities(log_p + deviation * rng.gaussians(sentences, width, vocabulary).to(log_p))
+
+
 class _Read:
-    """How much each live hypothesis has looked at each position of its source."""
+    """How much each live hypothesis has looked at each position of its source; not kept if β is 0."""
 
     def __init__(self, beta: float | int, lengths: Int[Tensor, " n"] | None) -> None:
         self.beta, self.lengths = beta, lengths
@@ -301,8 +317,10 @@ class _Read:
 
     def missing(
         self, attention: Float[Tensor, "rows S"] | None, sentence: Int[Tensor, " a"]
-    ) -> Float64[Tensor, "a w"]:
+    ) -> Float64[Tensor, "a w"] | None:
         """After one step more, what each hypothesis would lose for what it has not read, if it ended here."""
+        if not self.beta:
+            return None
         if attention is None:
             raise UsageError("This model does not say where it looks: leave the coverage penalty at 0.")
         now = attention.unflatten(0, (len(sentence), -1))
@@ -315,13 +333,13 @@ class _Read:
 
     def keep(self, going: Int[Tensor, " kept"]) -> None:
         """Only these sentences."""
-        assert self.seen is not None
-        self.seen = self.seen[going]
+        if self.seen is not None:
+            self.seen = self.seen[going]
 
     def follow(self, parents: Int[Tensor, "a w"]) -> None:
         """Every hypothesis goes on from its parent."""
-        assert self.seen is not None
-        self.seen = self.seen.take_along_dim(parents[:, :, None], 1)
+        if self.seen is not None:
+            self.seen = self.seen.take_along_dim(parents[:, :, None], 1)
 
 
 def _not_numbers(t: int) -> LexigraphError:

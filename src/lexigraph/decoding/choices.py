@@ -6,6 +6,7 @@ gets the same numbers alone, in any batch, and on any device.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -61,6 +62,12 @@ def refuse_long(max_new: int, rows: int) -> None:
     if not 1 <= max_new <= LONGEST:
         raise LexigraphError(f"max_new is {max_new}: ask for 1 to {LONGEST:,} new tokens.")
     refuse_beyond(16 * rows * max_new, f"max_new = {max_new}", f"the tokens of {rows:,} texts")
+
+
+def seed_of(seed: int, number: int, what: str) -> int:
+    """A seed for the so-and-so-manieth text that is made of the same beginning, whatever else is made."""
+    text = f"{seed}:{number}:{what}".encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
 
 
 class SentenceRng:

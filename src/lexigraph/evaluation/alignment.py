@@ -8,11 +8,15 @@ Precision is |A ∩ S| / |A|, recall |A ∩ S| / |S|, and 1 - AER their harmonic
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from lexigraph.errors import UsageError
+from lexigraph.text.source import Source, line_blocks
 
 Links = Sequence[tuple[int, int]]  # word of the source, word of the target
+LONGEST = 1_000_000  # characters of a line
 
 
 class AlignmentScores(NamedTuple):
@@ -22,6 +26,12 @@ class AlignmentScores(NamedTuple):
     precision: float
     recall: float
     links: int  # true ones
+
+    def __str__(self) -> str:
+        return (
+            f"alignment error {self.aer:.2%} (precision {self.precision:.2%}, recall {self.recall:.2%}) "
+            f"of {self.links:,} links"
+        )
 
 
 def alignment_scores(found: Iterable[Links], true: Iterable[Links]) -> AlignmentScores:
@@ -50,3 +60,18 @@ def read_links(line: str, where: str = "") -> Links:
             raise UsageError(f"{where}{link!r} is no link: pairs of word numbers are expected, as 0-0 1-3.")
         found.append((int(source), int(target)))
     return found
+
+
+class TrueLinks:
+    """The links of a file, a line for each pair of sentences, to compare found ones with."""
+
+    def __init__(self, path: Path) -> None:
+        lines = chain.from_iterable(line_blocks(Source(path), LONGEST))
+        self.path = path
+        self.links = [read_links(line, f"{path}, line {number}: ") for number, line in enumerate(lines, 1)]
+
+    def scores(self, found: Sequence[Links]) -> AlignmentScores:
+        """The error of the links of as many pairs."""
+        if len(found) != len(self.links):
+            raise UsageError(f"There are {len(found):,} pairs, and {self.path} has {len(self.links):,} lines.")
+        return alignment_scores(found, self.links)

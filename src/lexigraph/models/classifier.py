@@ -36,7 +36,7 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, Classified, ClassifierNetwork, labelled, weights_of
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.mix import ScalarMix
+from lexigraph.nn.mix import mix_of
 from lexigraph.nn.network import NO_PARTS, READ, Examples, Parts, Seeds, given_to_part, ragged, read_words
 from lexigraph.nn.recurrent import Recurrent
 from lexigraph.objectives.rng import uniform
@@ -158,9 +158,7 @@ class Classifier(ClassifierNetwork):
             self.own = TokenTable(len(vocabularies.tokens(VECTORS)), config.vectors, VECTORS)
             nn.init.normal_(self.own.weight, std=config.vectors**-0.5)
             self.own.weight.requires_grad_(config.tuned)
-        self.mix = (
-            ScalarMix(config.reader_layers, self.reader.depth) if self.reader and config.reader_layers else None
-        )
+        self.mix = mix_of(config.reader_layers, self.reader)
         self.embedding = nn.Identity() if self.reader else vectors_of(config, tokens)
         width = self.reader.width if self.reader else config.vectors or config.embedding or len(tokens)
         self.dropout = nn.Dropout(config.dropout)

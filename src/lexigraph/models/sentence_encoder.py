@@ -3,9 +3,11 @@
     z = encoder(w_1 … w_n <eos>)
 
     gru, lstm       the last state of one direction, or of both side by side     (skip-thought: Kiros et al. 2015)
-    transformer     Σ_t h_t, or that over √n                                  (universal encoder: Cer et al. 2018)
-    average         Σ_t e_t / √n through layers of tanh                    (deep averaging network: Iyyer et al. 2015)
+    transformer     Σ_t h_t, or that over √T                                  (universal encoder: Cer et al. 2018)
+    average         Σ_t e_t / √T through layers of tanh                    (deep averaging network: Iyyer et al. 2015)
                     no layers: the sum of the tokens' vectors itself                            (Wieting et al. 2016)
+
+T is n + 1, as the end is one of the tokens.
 
 What is learned, each with its weight, from one encoder:
 

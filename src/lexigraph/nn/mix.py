@@ -14,6 +14,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lexigraph.errors import UsageError
+from lexigraph.nn.network import Reader
+
+
+def mix_of(layers: Sequence[int], reader: Reader | None) -> ScalarMix | None:
+    """A mix of some layers of a part; none, if none are named."""
+    if layers and reader is None:
+        raise UsageError(
+            "model.reader_layers says which layers of a part are mixed, and there is no part: name a run that reads "
+            "(--from RUN), or leave it empty."
+        )
+    return ScalarMix(layers, reader.depth) if layers and reader is not None else None
 
 
 class ScalarMix(nn.Module):

@@ -31,7 +31,7 @@ from torch.nn import functional as F
 
 from lexigraph.errors import UsageError
 from lexigraph.nn.embedding import TokenTable
-from lexigraph.nn.mix import ScalarMix
+from lexigraph.nn.mix import mix_of
 from lexigraph.nn.network import READ, Examples, Reader, Seeds, given_to_part, read_words
 from lexigraph.nn.recurrent import Recurrent
 from lexigraph.objectives.rng import uniform
@@ -123,7 +123,7 @@ class WordTables(nn.Module):
             self.characters = Characters(config.characters, letters, config.character_embedding, config.character_dim)
         if config.vectors:
             self.vectors = TokenTable(len(vocabularies.tokens(VECTORS)), config.vectors, VECTORS)
-        self.mix = ScalarMix(config.reader_layers, reader.depth) if reader and config.reader_layers else None
+        self.mix = mix_of(config.reader_layers, reader)
         self.summed = bool(config.vectors) and config.joined == "summed"
         own = reader.width if reader else config.embedding
         if self.summed and own != config.vectors:

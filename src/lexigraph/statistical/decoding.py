@@ -1,7 +1,8 @@
 """Beam search over phrases: which words are translated is open, and the translation grows from left to right.
 
     score(f, e) = Σ_k λ_k h_k(f, e)         h: the four features of the phrases, log p(f) of an n-gram model, words,
-                                            phrases, and -|where a phrase begins - where the one before it ended| + 1
+                                            phrases, and - Σ |begin_i - end_{i-1} - 1| over places in the source:
+                                            phrase i's first word, and the last one of the phrase written before it
 
 A hypothesis has translated some words of the source. Those that have translated as many compete in one stack, by
 score and by what the rest costs at least (the best phrases for each gap, as if in order). Two that have done the same

@@ -7,7 +7,7 @@
 
 Expectation: δ_ji = t(f_j | e_i) d(i | j, S, T), scaled so that Σ_i δ_ji = 1, counts how much f_j comes from e_i.
 Maximisation: t(f | e) and d(i | j, S, T) are these counts, divided by their sums. The text only gets more probable.
-Model 1 has one best solution, whatever it starts from; model 2 starts from it.
+Model 1 has no solutions that are best only nearby: from even chances it finds the best. Model 2 starts from it.
 
 All pairs of words that stand together have a row, and sums over them are numpy's: a step over 29,000 sentences
 takes a second.

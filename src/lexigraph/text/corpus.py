@@ -248,8 +248,10 @@ def _lines_of_file(file: str, data: recipes.Data) -> Iterator[tuple[str, int]]:
 
 
 def text_of(record: readers.Record, file: str) -> str:
-    """The text of a record, or a sentence that says which column to name."""
-    text = record.columns.get("text")
+    """The text of a record, or a sentence that says which column to name; of CoNLL, words with spaces between."""
+    text, tagged = record.columns.get("text"), readers.file_format(file) in readers.CONLL_DEFAULT
+    if tagged and isinstance(text, list):
+        return " ".join(map(str, text))
     if isinstance(text, str):
         return text
     if text is None:
@@ -258,7 +260,7 @@ def text_of(record: readers.Record, file: str) -> str:
         what = f"the column 'text' holds {'a list' if isinstance(text, list) else 'a number'}, not text"
     raise LexigraphError(
         f"{file}, line {record.line}: {what}. Set data.columns to the field that holds the text, as in "
-        "--set 'data.columns={text=\"FIELD\"}'."
+        f"--set 'data.columns={{text=\"{1 if tagged else 'FIELD'}\"}}'."
     )
 
 

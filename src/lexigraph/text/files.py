@@ -163,6 +163,8 @@ def _files(name: str) -> list[str]:
         if not found:
             raise LexigraphError(f"{name}: no file fits this pattern. Check the folder and the spelling.")
         return [file for each in found for file in _files(each)]
+    if not parallel.sides(name):
+        parallel.refuse_half(name)
     return [name]
 
 

@@ -47,11 +47,23 @@ def with_direction(records: Iterator[Record], direction: str, fields: Sequence[s
 
 def sides(name: str) -> tuple[str, str] | None:
     """The two files that a name stands for, if it is no file itself and both of them are."""
-    if BETWEEN not in name or Path(name).exists():
-        return None
-    places = [place for place, sign in enumerate(name) if sign == BETWEEN]
-    halves = ((name[:place], name[place + 1 :]) for place in places)
-    return next(((one, other) for one, other in halves if Path(one).is_file() and Path(other).is_file()), None)
+    return next(((one, other) for one, other in _halves(name) if Path(one).is_file() and Path(other).is_file()), None)
+
+
+def refuse_half(name: str) -> None:
+    """Of a name for two files, one may be there: say which one is not."""
+    for halves in _halves(name):
+        there = [Path(half).is_file() for half in halves]
+        if any(there) and not all(there):
+            one, missing = halves[there.index(True)], halves[there.index(False)]
+            raise LexigraphError(f"{missing or 'The other half'}: no such file, to go with {one} line by line.")
+
+
+def _halves(name: str) -> list[tuple[str, str]]:
+    """What stands before and behind each sign between two files, if the name is not that of a file itself."""
+    if Path(name).exists():
+        return []
+    return [(name[:place], name[place + 1 :]) for place, sign in enumerate(name) if sign == BETWEEN]
 
 
 def records(sources: Sequence[Source], fields: Sequence[str], max_chars: int) -> Iterator[Record]:

@@ -100,9 +100,11 @@ def read(
         kind = "trees"
     if kind == "text" and (by_field or len(asked_for) > 1 or not set(asked_for) <= {"1", "text"}):
         asked = by_field or ", ".join(asked_for)
+        pair = not by_field and len(asked_for) == 2
         raise UsageError(
             f"{source.path}: plain text has one column, its lines, but the recipe asks for {asked}. "
-            "Name the file .csv, .tsv, .jsonl or .conll if it has columns."
+            "Name the file .csv, .tsv, .jsonl or .conll if it has columns"
+            + (f"; if each is a file of its own, join their names: {source.path}+OTHER." if pair else ".")
         )
     if kind in CONLL_DEFAULT and documents not in ("none", "file"):
         raise UsageError(f"{source.path}: a CoNLL file marks its documents itself; leave data.documents at 'none'.")

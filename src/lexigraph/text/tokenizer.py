@@ -26,7 +26,6 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +36,7 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.outputs import free_file
 from lexigraph.run import replacing
 from lexigraph.stored import json_in
-from lexigraph.text import unigram, vocabulary
+from lexigraph.text import bytelevel, unigram, vocabulary
 from lexigraph.text.vocabulary import BYTES, CAPITAL, KINDS, NEVER, SPECIAL, Case, Content, Known
 
 FORMAT = 1
@@ -211,7 +210,7 @@ class Tokenizer:
         ids: list[int] = []
         for word in vocabulary.split(self._hf, text):
             if alpha is None:
-                ids += [self._ids[piece] for piece in self._drop_merges(word, dropout, rng)]
+                ids += [self._ids[piece] for piece in bytelevel.drop_merges(word, self._ranks, dropout, rng)]
             else:
                 ids += self._ids_of_pieces(unigram.sample(word, self._scores, alpha, rng))
         return ids
@@ -263,17 +262,6 @@ class Tokenizer:
     @cached_property
     def _ranks(self) -> dict[tuple[str, str], int]:
         return {(left, right): i for i, (left, right) in enumerate(self._content["model"]["merges"])}
-
-    def _drop_merges(self, word: str, dropout: float, rng: random.Random) -> list[str]:
-        """Provilkov et al., algorithm 1: before each merge, every possible one is dropped with probability p."""
-        symbols = list(word)
-        while True:
-            possible = [(self._ranks[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in self._ranks]
-            possible = [merge for merge in possible if rng.random() >= dropout]
-            if not possible:
-                return symbols
-            _, i = min(possible)
-            symbols[i : i + 2] = [symbols[i] + symbols[i + 1]]
 
     @cached_property
     def _scores(self) -> dict[str, float]:
@@ -327,12 +315,7 @@ class Tokenizer:
         """Every piece as a person reads it: made once, for a long text asks for each of them many times."""
         if not self._of_bytes:
             return self._pieces
-        read = [
-            p
-            if p in self.special or not _BYTE_OF.keys() >= set(p)
-            else bytes(map(_BYTE_OF.__getitem__, p)).decode(errors="backslashreplace")
-            for p in self._pieces
-        ]
+        read = [piece if piece in self.special else bytelevel.readable(piece) for piece in self._pieces]
         return ["⇧" if piece == CAPITAL else piece for piece in read]
 
     @property
@@ -349,8 +332,7 @@ class Tokenizer:
 
     def id_of(self, token: str) -> int:
         """The id of a piece; for bpe as plain text (" the") or as it is stored ("Ġthe")."""
-        stored = "".join(_CHARACTER_OF[byte] for byte in token.encode()) if self._of_bytes else token
-        found = self._ids.get(token, self._ids.get(stored))
+        found = self._ids.get(token, self._ids.get(bytelevel.stored(token) if self._of_bytes else token))
         if found is None:
             raise LexigraphError(f"{token!r} is not in this vocabulary of {self.size} tokens.")
         return found
@@ -413,10 +395,3 @@ class Tokenizer:
 
 def _file_at(path: str | os.PathLike) -> Path:
     return Path(path) / "tokenizer.json" if Path(path).is_dir() else Path(path)
-
-
-# GPT-2's byte alphabet: printable bytes stand for themselves, the others for the characters from U+0100 on.
-_PRINTABLE = {*range(33, 127), *range(161, 173), *range(174, 256)}
-_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
-_CHARACTER_OF = {byte: chr(byte) if byte in _PRINTABLE else chr(256 + _OTHERS.index(byte)) for byte in range(256)}
-_BYTE_OF = {character: byte for byte, character in _CHARACTER_OF.items()}

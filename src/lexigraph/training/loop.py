@@ -24,6 +24,9 @@ from lexigraph.weights import snapshot
 Validate = Callable[[Network], dict[str, float]]
 
 
+TOO_SHORT = "Validations count from step {:,} on, which is after the end: the last weights are kept."
+
+
 def fit(training: Training, run: Run, validate: Validate | None, reporter: Reporter) -> Progress:
     """Train until the last step, patience or a signal ends it. The best weights are in model.safetensors.
 
@@ -35,9 +38,7 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
         reporter.say(f"Going on from step {training.progress.step:,}.")
     progress, settled = training.progress, training.network.traits.settled
     if validate is not None and training.steps < settled:
-        reporter.say(
-            f"Validations count from step {settled:,} on, which is after the end: the last weights are kept."
-        )
+        reporter.say(TOO_SHORT.format(settled))
     log = Log(run.path, progress.step, tensorboard=settings.tensorboard) if world.first else None
     if log and log.remark:
         reporter.say(log.remark)
@@ -82,8 +83,7 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
                 if due:
                     look()
                 if step in snapshots:
-                    with training.kept():
-                        checkpoint.save_weights(training.network, snapshot(run.path, snapshots[step]), world)
+                    _keep_snapshot(training, run, snapshots[step])
                 if keep:
                     training.save(run)
                 if due or keep:
@@ -96,6 +96,12 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
             training.save(run)
             raise _interrupted(training, run) from None
     return progress
+
+
+def _keep_snapshot(training: Training, run: Run, epoch: float) -> None:
+    """The weights after so many epochs, beside the best ones."""
+    with training.kept():
+        checkpoint.save_weights(training.network, snapshot(run.path, epoch), training.world)
 
 
 def _interrupted(training: Training, run: Run) -> Interrupted:

@@ -11,7 +11,7 @@ from lexigraph.abilities.directions import To
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.abilities.translating import Translation, Translator
 from lexigraph.errors import UsageError
-from lexigraph.views.picture import Picture, heat_figure, heat_table, made_by, readable
+from lexigraph.views.picture import Picture, heat_figure, heat_table, made_by
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,8 +32,7 @@ def translated(model: TextModel, text: str, to: To = None) -> Translation:
 def picture(model: TextModel, found: Translation) -> Picture:
     """The alignment as a heat map."""
     assert found.alignment is not None
-    readable(len(found.source), "pieces of the source")
-    readable(len(found.target), "pieces of the target")
+    counts = {"pieces of the source": len(found.source), "pieces of the target": len(found.target)}
     values = np.asarray(found.alignment, np.float64)
 
     def figure() -> Figure:
@@ -42,4 +41,4 @@ def picture(model: TextModel, found: Translation) -> Picture:
     def sections() -> Mapping[str, str]:
         return {"": heat_table(values, found.target, found.source)}
 
-    return Picture(found.text, LEAD, made_by(model), figure, sections)
+    return Picture(found.text, LEAD, made_by(model), figure, sections, counts)

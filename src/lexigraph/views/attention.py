@@ -25,14 +25,15 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
+from lexigraph.abilities.directions import To
+from lexigraph.abilities.sentences import Sentences
+from lexigraph.abilities.spaces import SentenceSpace
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.abilities.translating import Translator
 from lexigraph.errors import UsageError
 from lexigraph.nn.attention import watched
-from lexigraph.nn.network import Reader
-from lexigraph.nn.translation import SOURCE, TARGET
-from lexigraph.objectives.terms import Batch
 from lexigraph.views.picture import WIDE, Picture, draw_heat, made_by, readable, shown, subplots
+from lexigraph.views.reading import one_text, reader_of
 from lexigraph.views.report import table
 
 if TYPE_CHECKING:
@@ -119,17 +120,15 @@ class Head:
         return place if share > min(0.5, CLEAR * even) and alone else ""
 
 
-def heads(model: TextModel, text: str, target: str | None = None) -> list[Head]:
+def heads(model: TextModel, text: str, target: str | None = None, to: To = None) -> list[Head]:
     """All heads while a text is read; of a translator, while its translation (or `target`) is written."""
-    batch, names = _translated(model, text, target) if isinstance(model, Translator) else _read(model, text)
-    with torch.inference_mode(), watched(model.network) as watcher:
+    with torch.inference_mode():
         if isinstance(model, Translator):
-            model.network.outputs(batch)
+            seen, names = _translated(model, text, target, to)
         else:
-            assert isinstance(model.network, Reader)
-            model.network.states(batch)
+            seen, names = _read(model, text)
     found = []
-    for name, weights in watcher.found:
+    for name, weights in seen:
         rows, columns = _sides(name, names)
         each = weights[0].float().cpu().numpy()[:, : len(rows), : len(columns)]
         found += [Head(name, number, rows, columns, head) for number, head in enumerate(each, 1)]
@@ -139,31 +138,47 @@ def heads(model: TextModel, text: str, target: str | None = None) -> list[Head]:
     return found
 
 
-def _translated(model: Translator, text: str, target: str | None) -> tuple[Batch, dict[str, list[str]]]:
-    """A batch of one pair, and the pieces of both sides."""
-    network, eos = model.network, model.tokenizer.eos
-    source = model.rows([text], model.reading_tokenizer)[0][0]
-    written = model.translate(text) if target is None else target
+Seen = tuple[list[tuple[str, Float[torch.Tensor, "B H T S"]]], dict[str, list[str]]]  # weights by module; the tokens
+
+
+def _translated(model: Translator, text: str, target: str | None, to: To) -> Seen:
+    """While one text is written from another."""
+    written = model.translate(text, to=to) if target is None else target
     assert isinstance(written, str)
-    row = model.rows([written])[0][0]
-    readable(max(len(source), len(row)), "tokens")
-    examples = {SOURCE: [np.array([eos, *source, eos])], TARGET: [np.array([eos, *row, eos])]}
-    batch = network.prepare(examples).to(model.device)
-    return batch, {
-        "source": model.reading_tokenizer.tokens(batch["source"][0].tolist()),
-        "target": model.tokenizer.tokens(batch["inputs"][0].tolist()),
-    }
+    with model.one_pair(text, written, to) as batch, watched(model.network) as watcher:
+        names = {
+            "source": model.read_pieces(batch["source"][0].tolist()),
+            "target": model.tokenizer.tokens(batch["inputs"][0].tolist()),
+        }
+        readable(max(map(len, names.values())) - 1, "tokens")
+        model.network.outputs(batch)
+    return watcher.found, names
 
 
-def _read(model: TextModel, text: str) -> tuple[Batch, dict[str, list[str]]]:
-    """A batch of one text, and its tokens."""
-    if not isinstance(model.network, Reader):
+def _read(model: TextModel, text: str) -> Seen:
+    """While one text is read, by the model itself or by its part that reads."""
+    if isinstance(model, Sentences | SentenceSpace):
+        return _encoded(model, text)
+    if (found := reader_of(model)) is None:
         raise UsageError(f"A {model.recipe.system} model does not read texts by attention.")
-    row = model.rows([text])[0][0]
-    readable(len(row), "tokens")
+    reader, tokenizer = found
+    tokens, _, batch = one_text(model, reader, tokenizer, text, lambda count: readable(count, "tokens"))
+    with watched(reader) as watcher:
+        reader.states(batch)
+    pieces = tokenizer.tokens(batch["inputs"][0].tolist()) if "inputs" in batch.tensors else ["", *tokens]
+    return watcher.found, {"text": pieces}
+
+
+def _encoded(model: Sentences | SentenceSpace, text: str) -> Seen:
+    """While a text becomes one vector."""
     eos = model.tokenizer.eos
-    batch = model.network.reading([np.array([eos, *row, eos])]).to(model.device)
-    return batch, {"text": model.tokenizer.tokens(batch["inputs"][0].tolist())}
+    ids = [*model.rows([text])[0][0].tolist(), eos]
+    readable(len(ids) - 1, "tokens")
+    row, length = torch.tensor([ids], device=model.device), torch.tensor([len(ids)], device=model.device)
+    with watched(model.network) as watcher:
+        model.network.encode(row, length)
+    begins = [eos] * (watcher.found[0][1].shape[3] - len(ids) if watcher.found else 0)  # some put one in front
+    return watcher.found, {"text": model.tokenizer.tokens([*begins, *ids])}
 
 
 def _sides(name: str, names: dict[str, list[str]]) -> tuple[list[str], list[str]]:

@@ -15,15 +15,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
+from lexigraph.models.rnn_lm import RecurrentLanguageModel
 from lexigraph.nn.network import Decoder
 from lexigraph.nn.recurrent import Fused, Recurrent, Scan
-from lexigraph.views.picture import Picture, heat_figure, heat_table, made_by, readable
+from lexigraph.views.picture import Picture, heat_figure, heat_table, made_by
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,21 +46,27 @@ class Along:
     """A text's tokens, and of each gate its values when each of them is read."""
 
     tokens: list[str]
-    values: dict[str, Float[Tensor, "T d"]]
+    values: dict[str, Float[np.ndarray, "T d"]]
 
 
 def along(model: TextModel, text: str) -> Along:
     """The gates while a text is read."""
-    network, row = model.network, model.rows([text])[0][0]
-    if not isinstance(network, Decoder) or recurrent_of(network) is None:
+    row = model.rows([text])[0][0]
+    if not isinstance(model.network, RecurrentLanguageModel):
         raise UsageError(f"A {model.recipe.system} model has no gates along a text: take a recurrent language model.")
-    eos = model.tokenizer.eos
-    ids = torch.tensor([[eos, *row.tolist()]], device=model.device)
-    with torch.no_grad():
-        found = gates_along(network, ids)
+    found = gates_of(model, row)
     if not found:
         raise UsageError(f"Its cell, {model.recipe.model.cell}, has no gates: those of lstm and gru have.")
-    return Along(model.tokenizer.tokens(row.tolist()), {gate: values[0] for gate, values in found.items()})
+    return Along(model.tokenizer.tokens(row.tolist()), found)
+
+
+def gates_of(model: TextModel, row: Integer[np.ndarray, " T"]) -> dict[str, Float[np.ndarray, "T d"]]:
+    """The same of tokens of a recurrent language model; nothing, if its cell has no gates."""
+    assert isinstance(model.network, RecurrentLanguageModel)
+    ids = torch.tensor([[model.tokenizer.eos, *row.tolist()]], device=model.device)
+    with torch.no_grad():
+        found = gates_along(model.network, ids)
+    return {gate: values[0].cpu().numpy() for gate, values in found.items()}
 
 
 def recurrent_of(network: nn.Module) -> Recurrent | None:
@@ -123,9 +131,8 @@ def layers_of(recurrent: Recurrent) -> list[Layer]:
 
 def picture(model: TextModel, found: Along) -> Picture:
     """The mean of each gate at each token, dark where it is open."""
-    means = torch.stack([values.mean(1) for values in found.values.values()]).cpu().numpy()
+    means = np.stack([values.mean(1) for values in found.values.values()])
     names, tokens = list(found.values), found.tokens
-    readable(len(tokens), "tokens")
 
     def figure() -> Figure:
         return heat_figure(means, names, tokens, "mean over units")
@@ -134,4 +141,4 @@ def picture(model: TextModel, found: Along) -> Picture:
         return {"": heat_table(means, names, tokens)}
 
     lead = "Dark where a gate is open, the mean over its units: what is written, kept and shown at each token."
-    return Picture("Gates along a text", lead, made_by(model), figure, sections)
+    return Picture("Gates along a text", lead, made_by(model), figure, sections, {"tokens": len(tokens)})

@@ -23,8 +23,8 @@ from torch.nn import functional as F
 
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
-from lexigraph.nn.network import Decoder
-from lexigraph.nn.stepper import State
+from lexigraph.models.rnn_lm import RecurrentLanguageModel
+from lexigraph.nn.network import Decoder, LanguageNetwork
 from lexigraph.views.gates import gates_along
 from lexigraph.views.picture import Picture, as_svg, subplots
 
@@ -57,13 +57,11 @@ class Flow:
 def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "") -> Flow:
     """The gradient's way back through windows of so many tokens, or as many as the texts have."""
     network, system = model.network, model.recipe.system
-    if not isinstance(network, Decoder):
-        raise UsageError(f"A {system} model does not go along a text: gradients are of recurrent language models.")
-    ids = windows(model, texts, steps)
-    with torch.no_grad():
-        beginning = network.start({"ids": ids[:1, :1], "lengths": ids.new_ones(1)}).state
-    if not isinstance(beginning, State) or "h" not in beginning.rows:
+    if not isinstance(network, LanguageNetwork):
+        raise UsageError(f"A {system} model does not go along one text: gradients are of recurrent language models.")
+    if not isinstance(network, RecurrentLanguageModel):
         raise UsageError(f"A {system} model has no recurrent state: there is nothing to follow back.")
+    ids = windows(model, texts, steps)
     return flow_through(network, ids, name or system, model.recipe.train.clip)
 
 

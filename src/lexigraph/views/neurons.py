@@ -1,4 +1,5 @@
-"""What single cells of a model keep track of while it reads: coloured over the text, and found by code.
+"""What single cells of a model keep track of while it reads: coloured over the text, and found by code. Gates of
+recurrent cells can be coloured, too.
 
     r = correlation of a cell's value and a property of the text (properties.py), over its characters
 
@@ -14,7 +15,7 @@ Shapes: T characters, U cells.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from lexigraph.abilities.language import LanguageModel
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
 from lexigraph.models.rnn_lm import RecurrentLanguageModel
+from lexigraph.views.gates import gates_of
 from lexigraph.views.picture import WIDE, Picture, coloured, made_by, text_figure
 from lexigraph.views.properties import properties
 from lexigraph.views.report import table
@@ -50,13 +52,15 @@ class Along:
     tokens: list[str]
     names: list[str]
     values: Float[np.ndarray, "T U"]
+    gates: Mapping[str, Float[np.ndarray, " T"]] = field(default_factory=dict)  # by name, as "forget 3"
 
     def cell(self, name: str) -> Float[np.ndarray, " T"]:
-        """The values of one."""
+        """The values of one, or of a gate."""
+        if name in self.gates:
+            return self.gates[name]
         if name not in self.names:
-            raise UsageError(
-                f"There is no cell {name!r}: they are named as {self.names[0]!r} and {self.names[-1]!r}."
-            )
+            known = [self.names[0], self.names[-1], *list(self.gates)[-1:]]
+            raise UsageError(f"There is no cell {name!r}: they are named as {' and '.join(map(repr, known))}.")
         return self.values[:, self.names.index(name)]
 
 
@@ -72,8 +76,11 @@ class Job:
 
 
 @torch.inference_mode()
-def along(model: TextModel, text: str) -> Along:
-    """Every cell of a language model along a text's first tokens: of recurrent ones all states and memories."""
+def along(model: TextModel, text: str, gates: bool = False) -> Along:
+    """Every cell of a language model along a text's first tokens: of recurrent ones all states and memories.
+
+    gates: all gates, too, as far as there are any.
+    """
     if not isinstance(model, LanguageModel):
         raise UsageError(f"A {model.recipe.system} model reads no text from left to right: take a language model.")
     row = model.rows([text])[0][0][:MOST_TOKENS]
@@ -82,8 +89,13 @@ def along(model: TextModel, text: str) -> Along:
         named = _recurrent(model, row)
     else:
         named = _states(model, row)
-    names = [f"{name} {number}" for name, values in named.items() for number in range(1, values.shape[1] + 1)]
-    return Along(tokens, names, np.concatenate(list(named.values()), 1))
+    opened = gates_of(model, row) if gates and isinstance(model.network, RecurrentLanguageModel) else {}
+    return Along(tokens, list(numbered(named)), np.concatenate(list(named.values()), 1), numbered(opened))
+
+
+def numbered(named: Mapping[str, Float[np.ndarray, "T _"]]) -> dict[str, Float[np.ndarray, " T"]]:
+    """Every column by itself: `c 1`, `c 2` …"""
+    return {f"{name} {n}": column for name, values in named.items() for n, column in enumerate(values.T, 1)}
 
 
 def _recurrent(model: LanguageModel, row: np.ndarray) -> dict[str, Float[np.ndarray, "T _"]]:

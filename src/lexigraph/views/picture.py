@@ -9,7 +9,7 @@ import html
 import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +66,15 @@ class Picture:
     made_by: str
     figure: Callable[[], Figure]
     sections: Callable[[], Mapping[str, str]] | None = None  # of the page, HTML by heading; None: the figure
+    counts: Mapping[str, int] = field(default_factory=dict)  # of what stands in it: refused if it cannot be read
 
 
 def save(picture: Picture, out: Path) -> None:
     """Write it in the format that the suffix names."""
     import matplotlib
 
+    for what, count in picture.counts.items():
+        readable(count, what)
     # a dollar sign is one; letters stay letters
     plain: dict[Any, Any] = {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "lexigraph"}
     with replacing(out) as temporary, warnings.catch_warnings(), matplotlib.rc_context(plain):

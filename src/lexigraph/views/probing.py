@@ -26,6 +26,7 @@ from lexigraph.objectives.terms import Batch
 from lexigraph.text import builtin, files
 from lexigraph.text.readers import read
 from lexigraph.text.tokenizer import Tokenizer
+from lexigraph.views.reading import reader_of
 
 MOST_WORDS = 16_000  # of both halves together: more make a probe slower, and no better
 SENTENCES = 2_000  # of the built-in corpus
@@ -43,19 +44,6 @@ class Probed:
     fitted: int  # words
     judged: int
     tags: int  # different ones
-
-
-def reader_of(model: TextModel) -> tuple[Reader, Tokenizer]:
-    """The network that reads, be it the model's own or a part of it, and its tokenizer."""
-    if isinstance(model.network, Reader):
-        return model.network, model.tokenizer
-    for name, part in model.recipe.parts.items():
-        if isinstance(found := getattr(model.network, name, None), Reader):
-            return found, model.vocabularies.tokenizer(part.vocabulary)
-    raise UsageError(
-        f"A {model.recipe.system} model shows no layers to a probe: take one that reads for others, as elmo or bert, "
-        "or one that was trained with --from such a run."
-    )
 
 
 def tagged(file: str) -> list[Sentence]:
@@ -85,7 +73,12 @@ def _listed(value: object) -> list[str]:
 
 def probed(model: TextModel, sentences: Sequence[Sentence], word: str = "") -> Probed:
     """A probe of each layer; of one word alone, if it is named, whatever its case."""
-    reader, tokenizer = reader_of(model)
+    if (found := reader_of(model)) is None:
+        raise UsageError(
+            f"A {model.recipe.system} model shows no layers to a probe: take one that reads for others, as elmo or "
+            "bert, or one that was trained with --from such a run."
+        )
+    reader, tokenizer = found
     half = len(sentences) // 2
     words = [each.lower() for sentence, _ in sentences for each in sentence]
     tags = np.array([tag for _, row in sentences for tag in row])

@@ -22,6 +22,7 @@ from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.network import Reader
 from lexigraph.views.picture import Picture, made_by, shown, subplots
+from lexigraph.views.reading import one_text
 from lexigraph.words.maps import label_positions
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ def places(model: TextModel, texts: Sequence[str], layer: int = -1) -> StateMap:
 def senses(model: TextModel, word: str, texts: Sequence[str], layer: int = -1) -> StateMap:
     """The states of one word, wherever it stands in texts, whatever its case: the mean of its pieces."""
     labels, found = list[str](), list[np.ndarray]()
-    for (_, states, numbers), text in zip(_read(model, texts, layer), texts, strict=True):
+    for (_, states, numbers), text in zip(_read(model, texts, layer), model.cleaned(texts), strict=True):
         words = text.split()
         for place, each in enumerate(words):
-            if each.lower() == word.lower():
+            if each.lower() == word.lower() and place in numbers:
                 labels.append(" ".join(words[max(0, place - BESIDE) : place + BESIDE + 1]))
                 found.append(states[layer][numbers == place].mean(0))
     if not 2 <= len(found) <= MOST:
@@ -82,25 +83,21 @@ Read = tuple[list[str], list[Float[np.ndarray, "T d"]], Int[np.ndarray, " T"]]
 
 def _read(model: TextModel, texts: Sequence[str], layer: int) -> Iterator[Read]:
     """The tokens of every text, the states of all layers, and which word each token belongs to."""
-    network, eos = model.network, model.tokenizer.eos
+    network = model.network
     if not isinstance(network, Reader):
         raise UsageError(f"A {model.recipe.system} model has no states that others could read.")
     if not -network.depth <= layer < network.depth:
         raise UsageError(f"There is no layer {layer}: this model shows 0 to {network.depth - 1}.")
     for text in texts:
-        if network.reads_words:
-            words = text.split()
-            batch = network.reading_words([model.tokenizer.encode_words(words)])
-            tokens, numbers = words, np.arange(len(words))
-        else:
-            row = model.rows([text])[0][0]
-            if len(row) > MOST:
-                raise UsageError(f"A text has {len(row)} tokens, and a map holds 2 to {MOST}.")
-            batch = network.reading([np.array([eos, *row, eos])])
-            tokens, numbers = model.tokenizer.tokens(row.tolist()), model.tokenizer.word_numbers(text)
+        tokens, numbers, batch = one_text(model, network, model.tokenizer, text, _refuse_many)
         with torch.inference_mode():
-            layers = network.states(batch.to(model.device)).layers
+            layers = network.states(batch).layers
         yield tokens, [each[0, 1 : len(tokens) + 1].float().cpu().numpy() for each in layers], numbers
+
+
+def _refuse_many(count: int) -> None:
+    if count > MOST:
+        raise UsageError(f"A text has {count} tokens, and a map holds 2 to {MOST}.")
 
 
 def _directions(x: Float[np.ndarray, "N d"]) -> tuple[Float[np.ndarray, "N 2"], tuple[float, float]]:
