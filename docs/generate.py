@@ -320,11 +320,13 @@ BLEND = ("I have never been so happy in my life.", "The old house stood alone up
 
 
 def pictures(folder: Path) -> None:
-    """What the README shows: sentences with their pictures, and the way from one sentence to another."""
+    """What pages show: trees, gradients, a cliff, sentences with their pictures, the way from one to another."""
     folder.mkdir(exist_ok=True)
     (folder / "parse.svg").write_text(_tree(PARSED), encoding="utf-8")
     (folder / "phrases.svg").write_text(_phrases(PARSED), encoding="utf-8")
     (folder / "sentiment.svg").write_text(_sentiment(), encoding="utf-8")
+    _gradient_flow(folder / "gradient-flow.png")
+    _cliff(folder / "cliff.png")
     books = lexigraph.load("books", device="cpu")
     _sheet(folder / "sentences.png", books.pictures(list(SENTENCES)), list(SENTENCES))
     path, _ = books.path_between(*BLEND, steps=5)
@@ -365,6 +367,43 @@ def _sentiment() -> str:
         "(VP (VBD was) (RB not) (ADJP (RB very) (JJ good)))))) (. .))"
     )
     return nodes.draw(sentiment.judged(tree), ["-1", "0", "+1"])
+
+
+def _gradient_flow(file: Path) -> None:
+    """The gradient of five untrained cells on its way back through random tokens: it vanishes, explodes, or stays."""
+    import torch
+
+    from lexigraph.models.rnn_lm import Config, Objective, RecurrentLanguageModel
+    from lexigraph.text.vocabularies import Ids, Vocabularies
+    from lexigraph.views import gradients
+    from lexigraph.views.picture import save
+
+    width, tokens = 64, 50
+    cells = {
+        "rnn": {"cell": "rnn"},
+        "rnn-relu, 3 U": {"cell": "rnn-relu"},
+        "lstm": {"cell": "lstm"},
+        "lstm, forget_bias 3": {"cell": "lstm", "forget_bias": 3.0},
+        "unitary": {"cell": "unitary"},
+    }
+    ids, flows = torch.randint(tokens, (32, 101), generator=torch.Generator().manual_seed(0)), []
+    for name, settings in cells.items():
+        torch.manual_seed(0)
+        config = Config(layers=1, dim=width, scale=width**-0.5, **settings)
+        network = RecurrentLanguageModel(config, Objective(), Vocabularies({"text": Ids(tokens)}))
+        if settings["cell"] == "rnn-relu":
+            with torch.no_grad():
+                network.get_parameter("recurrent.blocks.0.kernel.weight_hh_l0").mul_(3)
+        flows.append(gradients.flow_through(network, ids, name))
+    save(gradients.picture(flows, "made by no run: untrained cells of 64 units"), file)
+
+
+def _cliff(file: Path) -> None:
+    """What `lexigraph look --cliff --out` draws."""
+    from lexigraph.views import cliff
+    from lexigraph.views.picture import save
+
+    save(cliff.picture(cliff.paths()), file)
 
 
 def _sheet(file: Path, drawn: Any, captions: list[str]) -> None:

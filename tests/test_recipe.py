@@ -193,6 +193,13 @@ def test_later_settings_win_over_earlier_ones_and_over_the_tiny_table():
     assert recipes.read("gpt", tiny=True).train.steps == 2
 
 
+def test_steps_that_are_asked_for_are_made_where_the_recipe_counts_epochs():
+    assert recipes.read("constituency").train.epochs > 0
+    asked = recipes.read("constituency", {"train.steps": 20}).train
+    assert (asked.steps, asked.epochs) == (20, 0.0)
+    assert recipes.read("constituency", {"train.steps": 20, "train.epochs": 3.0}).train.epochs == 3.0
+
+
 def test_a_recipe_cannot_be_changed_in_place():
     with pytest.raises(dataclasses.FrozenInstanceError):
         recipes.read("gpt").train.steps = 5

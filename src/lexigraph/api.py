@@ -223,13 +223,14 @@ def _overview(recipe: Recipe, training: Training, train: Table) -> str:
     parameters = sum(p.numel() for p in training.network.parameters())
     epochs, world = training.steps / training.plan.epoch_steps, training.world
     where = f"{world.size} × {world.device.type}" if world.size > 1 else world.device.type
-    whose = " of targets" if recipe.tokenizer.separate else ""
-    vocabulary = len(train.columns[train.sequences[-1]].counts) if train.sequences else 0
-    known = f"{vocabulary:,} tokens in the vocabulary{whose}, " if vocabulary else ""
-    return (
-        f"{recipe.system}: {parameters:,} parameters, {known}"
-        f"{training.plan.tokens:,} in the text; {training.steps:,} steps, {epochs:.1f} epochs, on {where}."
-    )
+    sizes = {name: len(train.columns[name].counts) for name in train.vocabularies}
+    held = f"{training.plan.tokens:,} {'in the text' if sizes else 'tokens in the data'}"
+    if len(sizes) > 1:
+        held = f"vocabularies of {' and '.join(f'{n:,} ({name})' for name, n in sizes.items())} tokens, {held}"
+    elif sizes:
+        held = f"{sum(sizes.values()):,} tokens in the vocabulary, {held}"
+    length = f"{training.steps:,} steps, {epochs:.1f} epochs"
+    return f"{recipe.system}: {parameters:,} parameters, {held}; {length}, on {where}."
 
 
 def _validator(recipe: Recipe, table: Table | None, device: torch.device) -> Validate | None:
@@ -314,7 +315,8 @@ def _table(model: TextModel, data: Names, temporary: Path, split: str) -> Table:
     cleaner = corpus.trained_cleaner(source, *model.vocabularies.tokenizers().values())
     source = dataclasses.replace(source, clean=(), rare=(), max_words=(), dictionary="")  # all in `cleaner`
     found = (dataclasses.replace(each, split=split) for each in corpus.examples(source, columns, cleaner))
-    write_tables(found, columns, model.vocabularies, folder, needed=split)
+    for sentence in write_tables(found, columns, model.vocabularies, folder, needed=split).encoder.unlearned():
+        warnings.warn(sentence, stacklevel=3)
     return read_tables(folder, columns)[split]
 
 

@@ -25,6 +25,7 @@ from lexigraph.text.columns import MAIN, tables_of
 from lexigraph.text.learning import learn_vocabularies
 from lexigraph.text.planning import training_plan
 from lexigraph.text.remarks import remarks
+from lexigraph.text.splits import taken
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Table
 from lexigraph.text.tables import tables as read_tables
@@ -50,6 +51,8 @@ def prepared(folder: Path, recipe: Recipe, start: Start | None, reporter: Report
         run = Run(temporary)
         for remark in remarks(recipe.data, system(recipe.system).fields, recipe.tokenizer.kind):
             reporter.say(f"! {remark}")
+        for sentence in taken(recipe.data):
+            reporter.say(sentence)
         known = None if start is None else start.vocabularies(recipe)
         vocabularies = write_encoded(recipe, known, temporary, reporter)
         tables = tables_in(temporary, recipe)
@@ -104,12 +107,8 @@ def write_encoded(recipe: Recipe, known: Vocabularies | None, folder: Path, repo
     for name, columns, data, cleaner in sources:
         found = corpus.examples(data, columns, cleaner)
         written = write_tables(found, columns, vocabularies, folder / TABLES, table=name, report=reporter.count)
-        for column, (label, line) in written.encoder.unseen.items():
-            where = f", first in line {line}" if line else ""
-            reporter.say(
-                f"Held-out examples have a {column.removesuffix('s')} that training has not seen ({label!r}{where}): "
-                "it is scored as wrong."
-            )
+        for sentence in written.encoder.unlearned():
+            reporter.say(sentence)
         for column, once in written.seen_once().items():
             if once:
                 reporter.say(

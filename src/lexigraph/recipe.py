@@ -167,11 +167,14 @@ def read(
 ) -> Recipe:
     """A recipe by name or file, with `section.key` values changed; `tiny` applies its `[tiny]` table first.
 
+    Steps that are asked for are made, also where the recipe counts epochs.
     upgrade: what makes today's tables of an older run's.
     """
     origin = source(name_or_file)
     tables = upgrade({name: value for name, value in origin.tables.items() if name != "tiny"})
     changes = (origin.tables.get("tiny", {}) if tiny else {}) | dict(changes or {})
+    if "train.steps" in changes and isinstance(train := tables.get("train"), dict) and "epochs" in train:
+        changes.setdefault("train.epochs", 0.0)
     return _resolve(origin, tables, changes)
 
 

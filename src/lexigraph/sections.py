@@ -99,7 +99,9 @@ class Train:
 
     steps: int = ranged(1000, 1, about="optimizer steps")
     epochs: float = ranged(
-        0.0, 0, about="passes over the data, which then decide instead of `steps`; 0: `steps` decides"
+        0.0,
+        0,
+        about="passes over the data, in the place of `steps`; 0: `steps` decides, as where --set has `steps` alone",
     )
     batch_tokens: int = ranged(4096, 1, 1e9, about="tokens per step over all processes, padding included")
     accumulate: int = ranged(1, 1, 1_000_000, about="micro-batches per step: the same result in less memory")

@@ -110,10 +110,16 @@ def test_labels_of_held_out_text_that_training_has_not_seen_are_wrong_and_told(t
     (tmp_path / "test.tsv").write_text("good film\tpraise\nodd film\tdoubt\n")
     changes = {"data.split": [1.0], "train.steps": 30, "train.batch_tokens": 32, "train.tensorboard": False}
     api.train("bow", tmp_path / "a.tsv", tmp_path / "run", test=tmp_path / "test.tsv", set=changes)
-    assert "label that training has not seen ('doubt', first in line 2)" in capsys.readouterr().err
+    told = f"label that training has not seen ('doubt', first in {tmp_path / 'test.tsv'}, line 2)"
+    assert told in capsys.readouterr().err
     scores = json.loads((tmp_path / "run" / "results.json").read_text())["scores"]["test"]
     assert scores["accuracy"]["value"] == 0.5
     assert scores["unseen_labels"] == 1
+    with pytest.warns(UserWarning, match="'doubt'"):
+        shown = CliRunner().invoke(app, ["eval", str(tmp_path / "run"), "--data", str(tmp_path / "test.tsv")])
+    table = dict(line.split("\t")[:2] for line in shown.stdout.splitlines())
+    assert table["accuracy"] == "0.5000"
+    assert table["always the commonest class"] == "0.0000"  # blame: both classes are as common in training
 
 
 def test_the_command_line_names_classes_and_words(judge):

@@ -22,7 +22,7 @@ CALM = {"train.tensorboard": False, "data.split": [1.0], "train.batch_tokens": 5
 def test_each_number_of_a_frame_has_a_scale_of_its_own():
     """A thousandfold unit makes no difference; with one scale for all it does."""
     rows = [np.array([[0.0, 10.0], [2.0, 30.0], [4.0, 50.0]]), np.array([[2.0, 30.0]])]
-    numbers = Numbers.learn(rows, sequences=True)
+    numbers = Numbers.learn(((row, "") for row in rows), sequences=True)
     assert numbers.shape == (2,)
     assert numbers.means == pytest.approx((2, 30))
     assert numbers.deviations == pytest.approx((2**0.5, 200**0.5))
@@ -31,7 +31,9 @@ def test_each_number_of_a_frame_has_a_scale_of_its_own():
         outputs = []
         for given in (rows, larger):
             torch.manual_seed(0)
-            vocabularies = Vocabularies({"frames": Numbers.learn(given, sequences=True), "tags": Labels(("a", "b"))})
+            vocabularies = Vocabularies(
+                {"frames": Numbers.learn(((row, "") for row in given), sequences=True), "tags": Labels(("a", "b"))}
+            )
             network = FrameTagger(Config(dim=4, scale=scale), Objective(), vocabularies)
             outputs.append(network.outputs(network.prepare({"frames": given}))["logits"][0])
         assert torch.allclose(*outputs, atol=1e-5) == alike
@@ -87,6 +89,6 @@ def test_sequences_that_do_not_fit_are_refused(trained, files, tmp_path):
     with pytest.raises(LexigraphError, match=r"a\.jsonl, record 1: .* frames of different lengths"):
         api.train("frames", tmp_path / "a.jsonl", tmp_path / "run", quiet=True, set=CALM)
     (tmp_path / "b.jsonl").write_text('{"frames": [[1, 2], [3, 4]], "tags": ["a"]}\n')
-    with pytest.raises(LexigraphError, match="Line 1: there are 2 frames and 1 tags; each has one"):
+    with pytest.raises(LexigraphError, match="line 1: there are 2 frames and 1 tags; each has one"):
         api.train("frames", tmp_path / "b.jsonl", tmp_path / "run", quiet=True, set=CALM)
     assert not (tmp_path / "run").exists()

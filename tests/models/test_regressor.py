@@ -94,7 +94,7 @@ def test_what_is_no_sequence_of_such_vectors_is_refused_by_its_number(trained, s
     ("line", "why"),
     [
         ('{"vectors": [[1, 2], [3]], "number": 1}', "record 2: .*different lengths"),
-        ('{"vectors": [[1, 2]], "number": "much"}', "Line 2: 'much' is no number"),
+        ('{"vectors": [[1, 2]], "number": "much"}', "line 2: 'much' is no number"),
         ('{"vectors": [[1, 2, 3]], "number": 1}', "different shapes"),
         ('{"vectors": [[1, "x"]], "number": 1}', "record 2: .*no numbers"),
     ],

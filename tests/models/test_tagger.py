@@ -116,7 +116,7 @@ def test_tags_that_do_not_fit_their_words_are_refused_with_their_line(tmp_path):
     (tmp_path / "a.jsonl").write_text(
         '{"tokens": ["a", "dog"], "tags": ["D", "N"]}\n' * 9 + '{"tokens": ["a"], "tags": []}\n'
     )
-    with pytest.raises(LexigraphError, match="Line 10: there are 1 words and 0 tags"):
+    with pytest.raises(LexigraphError, match="line 10: there are 1 words and 0 tags"):
         api.train("tagger", tmp_path / "a.jsonl", tmp_path / "run", quiet=True, set={"data.split": [1.0]})
     assert not (tmp_path / "run").exists()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -131,6 +134,22 @@ def test_cells_that_torch_lacks_follow_their_equations(cell):
     names = ("weight_ih", "weight_hh", "bias")
     expected = loop(cell, x[0].numpy(), *(weights[name] for name in names), weights.get("peepholes"))
     assert np.abs(layers(x)[0][0].detach().numpy() - expected).max() < 1e-12
+
+
+def test_the_unitary_cell_follows_its_equations_in_complex_numbers():
+    """h = modReLU(W x + b + U h') with U = (1 + A)⁻¹ (1 - A) diagonal(exp(i φ)) and A = S - Sᴴ."""
+    layers = with_weights(Recurrent("unitary", 4, 6))
+    weights = {name.rpartition(".")[2]: weight.detach().numpy() for name, weight in layers.named_parameters()}
+    S, one = weights["skew"][0] + 1j * weights["skew"][1], np.eye(3)
+    A = S - S.conj().T
+    U = np.linalg.inv(one + A) @ (one - A) @ np.diag(np.exp(1j * weights["phases"]))
+    W, b = (weights[name][:3] + 1j * weights[name][3:] for name in ("weight_ih", "bias"))
+    x, h = drawn(1, 7, 4), np.zeros(3, complex)
+    outputs = layers(x)[0][0].detach().numpy()
+    for x_t, found in zip(x[0].numpy(), outputs, strict=True):
+        z = W @ x_t + b + U @ h
+        h = np.maximum(0, np.abs(z) + weights["threshold"]) * z / np.abs(z)
+        assert np.abs(found - np.concatenate([h.real, h.imag])).max() < 1e-7  # there, |z| has a little added
 
 
 # ---- what holds for every cell -------------------------------------------------------------------------------
@@ -287,6 +306,25 @@ def test_the_gradient_of_the_scan_is_that_of_its_equation(act):
     )
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one, other, atol=1e-12)
+
+
+COMPILED = """
+import torch
+from lexigraph.nn.recurrent import Recurrent
+
+for cell in ("unitary", "gru-before"):  # the two kinds of scan: with its own gradient, and step by step
+    layers, x = Recurrent(cell, 4, 6).double(), torch.randn(3, 5, 4, dtype=torch.float64)
+    compiled = torch.compile(layers, backend="aot_eager", fullgraph=True)
+    both = [network(x)[0] for network in (layers, compiled)]
+    gradients = [torch.autograd.grad(outputs.square().sum(), list(layers.parameters())) for outputs in both]
+    torch.testing.assert_close(*both, rtol=0, atol=1e-12)
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-10)
+"""
+
+
+def test_scans_compile_as_one_graph_to_the_same_numbers_and_gradients():
+    """In a process of its own: the checks of shapes that tests run with are no part of a graph."""
+    subprocess.run([sys.executable, "-c", COMPILED], check=True)
 
 
 def test_the_norm_stabiliser_counts_changes_of_norm_inside_the_texts():

@@ -300,6 +300,12 @@ def test_conllu_trains_a_parser_where_it_has_trees_and_a_tagger(write, head, kin
     assert len(report.commands) == len(fitting)
 
 
+def test_heads_that_are_no_tree_are_refused_as_a_training_would(write):
+    rows = "1\tShe\t_\tPRON\t_\t_\t2\t_\t_\n2\tsings\t_\tVERB\t_\t_\t1\t_\t_\n\n"
+    with pytest.raises(LexigraphError, match=r"a\.conllu, line 1: word 1 \('She'\) hangs on itself"):
+        check(write("a.conllu", rows))
+
+
 def test_the_report_as_a_table_and_as_json(write):
     train, valid = write("my train.txt", SENTENCES), write("v.txt", "Something else .\n")
     report = check({"train": train, "valid": valid})

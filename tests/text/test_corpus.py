@@ -18,6 +18,7 @@ from lexigraph.text import corpus, files, source, storing
 from lexigraph.text.batches import Rows
 from lexigraph.text.columns import Column, Traits
 from lexigraph.text.encoding import Example
+from lexigraph.text.splits import taken
 from lexigraph.text.storing import write_tables
 from lexigraph.text.tables import Stored, Table, tables
 from lexigraph.text.tokenizer import Tokenizer
@@ -134,6 +135,19 @@ def test_files_of_their_own_are_not_taken_from_the_training_file(write):
     test = write("test.txt", "three\n")
     texts = by_split(examples(Data(train=train, valid=valid, test=test)))
     assert {name: len(lines) for name, lines in texts.items()} == {"train": 4000, "valid": 2, "test": 1}
+
+
+def test_what_a_split_without_a_file_takes_of_the_training_text_is_told():
+    (told,) = taken(Data(train="a.txt", valid="b.txt"))
+    assert "Without --test FILE, 5 % of a.txt are kept for the test" in told
+    (told,) = taken(Data(train="a.txt", test="b.txt", split=(0.9, 0.1)))
+    assert "Without --valid FILE, 10 % of a.txt are kept for the validation" in told
+    for silent in (
+        Data(train="a.txt"),
+        Data(train="a.txt", valid="b.txt", test="c.txt"),
+        Data(train="a.txt", valid="b.txt", split=(1.0,)),
+    ):
+        assert not list(taken(silent))
 
 
 @pytest.mark.parametrize("split", [(0.9, 0.2), (-0.1, 0.5), (0.0, 1.0), (0.4, 0.2, 0.2, 0.2)])
@@ -500,3 +514,10 @@ def test_a_dictionary_that_cannot_be_used_is_refused(tmp_path, write, rules, fil
 def test_stages_need_as_many_lengths_as_counts():
     with pytest.raises(UsageError, match=r"data\.rare and data\.max_words"):
         list(examples(Data(train="grammar", rare=(1, 2), max_words=(5,))))
+
+
+def test_a_table_names_each_vocabulary_by_the_first_column_that_has_it():
+    columns = {"source": Column("tokens", "source"), "target": Column("tokens"), "other": Column("tokens")}
+    stored = {name: Stored(column, np.zeros(0, np.int64)) for name, column in columns.items()}
+    assert Table(0, stored).vocabularies == ["source", "target"]
+    assert Table(0, {"frames": Stored(Column("vectors"), np.zeros((0, 2)))}).vocabularies == []

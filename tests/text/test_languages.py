@@ -117,10 +117,12 @@ def test_lengths_that_make_no_sense_are_refused(name):
         files.expand(name)
 
 
-def test_a_name_without_lengths_is_a_file():
+def test_a_name_without_lengths_is_a_file(tmp_path):
     assert named("anbn") is None
     assert named("anbn:x") is None
     assert not files.built_in("anbn.txt")
+    with pytest.raises(LexigraphError, match=r"no such file\. .* named with its lengths: anbn:100"):
+        api.train("lstm-lm", "anbn", tmp_path / "run", quiet=True)
 
 
 def test_texts_and_numbers_are_not_mixed_up(tmp_path):

@@ -77,14 +77,16 @@ def test_the_three_schemes_of_one_sentence():
 
 @pytest.mark.parametrize("text", ["B-X I-X B-X O", "I-X B-X O I-Y", "B-X E-X S-X O"])
 def test_a_file_in_any_scheme_is_taken(text):
-    SchemeCheck().read(text.split(), 1)
+    SchemeCheck().read(text.split(), "a.conll, line 1")
 
 
 def test_a_file_in_no_scheme_is_refused_with_its_line():
     check = SchemeCheck()
-    check.read(["B-X", "I-X", "O"], 1)  # not IOB1, where nothing of its type stands before
-    with pytest.raises(LexigraphError, match=r"Line 5: .* inconsistent.*BIO has no I-X after O \(line 5, word 3\)"):
-        check.read(["O", "O", "I-X"], 5)
+    check.read(["B-X", "I-X", "O"], "a.conll, line 1")  # not IOB1, where nothing of its type stands before
+    with pytest.raises(
+        LexigraphError, match=r"a.conll, line 5: .* inconsistent.*after O \(a.conll, line 5, word 3\)"
+    ):
+        check.read(["O", "O", "I-X"], "a.conll, line 5")
     assert check.broken.keys() == set(SCHEMES)
-    with pytest.raises(LexigraphError, match=r"Line 7, word 1: 'NN' is no tag of a span"):
-        SchemeCheck().read(["NN"], 7)
+    with pytest.raises(LexigraphError, match=r"a.conll, line 7, word 1: 'NN' is no tag of a span"):
+        SchemeCheck().read(["NN"], "a.conll, line 7")

@@ -26,6 +26,7 @@ def test_commands_are_those_of_the_runs_abilities(tiny_runs):
     said = summary.commands(run)
     assert [command.split()[1] for command in said] == [*run.config()["abilities"], "eval"]
     assert summary.commands(Run.open("books"))[0].startswith("lexigraph encode books")
+    assert '"(? (? not) (? bad))"' in summary.commands(Run.open(tiny_runs("recursive")))[0]
     words = summary.commands(Run.open(tiny_runs("skipgram")))
     assert all(command.startswith("lexigraph words ") for command in words)
 

@@ -48,6 +48,11 @@ CASES = {
         ("a.jsonl, line 1", "2 words", "3 heads"),
         given={"a.jsonl": '{"tokens": "Dogs run", "heads": [2, 0, 2], "relations": "a b c", "tags": "a b c"}\n'},
     ),
+    "a number in the place of a list of heads": Case(
+        f"{TRAIN} a.jsonl",
+        ("a.jsonl, line 1", "2 words", "1 heads"),
+        given={"a.jsonl": '{"tokens": "Dogs run", "heads": 2, "relations": "a", "tags": 3}\n'},
+    ),
     "parse of nothing": Case("parse @parser", ("--file",), WRONG_USAGE),
     "parse of a blank text": Case("parse @parser ' '", ("no words to parse",)),
     "parse of a whole book": Case(f"parse @parser '{'word ' * 400}'", ("400 words", "one sentence at a time")),

@@ -37,7 +37,10 @@ CASES = {
     "a picture of another kind": usage("look --cliff --out cliff.txt", "cliff.txt", ".png"),
     "a picture over a file": Case("look --cliff --out p.png", ("p.png", "--force"), given={"p.png": "mine"}),
     "steps back 1": usage("look @lstm-lm a --gradients --steps 1", "--steps"),
-    "a sequence that is no JSON": usage("estimate @regressor 'the dog'", "the dog", "[[0.3, 1]"),
+    "a sequence that is no JSON": Case("estimate @regressor 'the dog'", ("The text", "the dog", "[[0.3, 1]")),
+    "a line of several that is no sequence": Case(
+        "estimate @regressor", ("Text 2 of 2", "the dog"), stdin="[[1, 2]]\nthe dog\n"
+    ),
     "a sequence of other vectors": Case("estimate @regressor '[[1, 2, 3]]'", ("The text has 3 numbers", "2")),
     "the second sequence uneven": Case(
         "estimate @regressor", ("Text 2 of 2", "different lengths"), stdin="[[1, 2]]\n[[1, 2], [3]]\n"

@@ -22,28 +22,33 @@ CASES = {
     "a sentence without end": tags("a\tX\n" * 100_001, "line 100001", "a blank line must end each sentence"),
     "a span that goes on without a beginning": Case(
         f"train tagger --data a.conll --out out {SPANS}",
-        ("Line 7", "inconsistent", "BIO has no I-NP after O (line 7, word 2)", "model.scheme"),
+        ("a.conll, line 7", "inconsistent", "BIO has no I-NP after O (a.conll, line 7, word 2)", "model.scheme"),
         given={"a.conll": "a\tB-NP\nb\tI-NP\nc\tO\n\nd\tO\n\nd\tO\ne\tI-NP\n\n"},
     ),
     "a span that goes on as another one": Case(
         f"train tagger --data a.conll --out out {SPANS}",
-        ("Line 1", "inconsistent", "BIO has no I-VP after B-NP (line 1, word 2)"),
+        ("a.conll, line 1", "inconsistent", "BIO has no I-VP after B-NP (a.conll, line 1, word 2)"),
         given={"a.conll": "a\tB-NP\nb\tI-VP\n\n" * 9},
     ),
     "a span that BIOES does not end": Case(
         f"train tagger --data a.conll --out out {SPANS}",
-        ("Line 4", "BIOES has no end after B-NP (line 4, word 1)"),
+        ("a.conll, line 4", "BIOES has no end after B-NP (a.conll, line 4, word 1)"),
         given={"a.conll": "a\tB-NP\nb\tE-NP\n\na\tB-NP\n\n"},
     ),
     "tags that are none of spans": Case(
         f"train tagger --data a.conll --out out {SPANS}",
-        ("Line 1, word 1", "'PRON' is no tag of a span", "model.scheme"),
+        ("a.conll, line 1, word 1", "'PRON' is no tag of a span", "model.scheme"),
         given={"a.conll": "She\tPRON\nsings\tVERB\n\n"},
     ),
     "tags of other words": Case(
         "train tagger --data a.jsonl --out out",
-        ("Line 2", "2 words and 1 tags"),
+        ("a.jsonl, line 2", "2 words and 1 tags"),
         given={"a.jsonl": '{"tokens": ["a", "b"], "tags": ["X", "Y"]}\n{"tokens": ["a", "b"], "tags": ["X"]}\n' * 9},
+    ),
+    "a number in the place of a list of tags": Case(
+        "train tagger --data a.jsonl --out out",
+        ("a.jsonl, line 1", "2 words and 1 tags"),
+        given={"a.jsonl": '{"tokens": ["a", "b"], "tags": 3}\n' * 9},
     ),
     "own vectors that do not fit": Case(
         "train tagger --data grammar --from a.vec --out out --set data.sentences=200 --set model.vectors=5",
@@ -64,7 +69,7 @@ CASES = {
     ),
     "frames of different widths": Case(
         "train frames --data a.jsonl --out out --set data.split=[1.0]",
-        ("different shapes", "(2,)", "(1,)"),
+        ("a.jsonl, line 2", "different shapes", "(2,)", "(1,)"),
         given={"a.jsonl": '{"frames": [[1, 2]], "tags": ["X"]}\n{"frames": [[1]], "tags": ["X"]}\n'},
     ),
     "a sequence that is not there": Case("tag @frames nowhere.npy", ("nowhere.npy", "cannot be read")),

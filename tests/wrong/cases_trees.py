@@ -26,6 +26,14 @@ CASES = {
         given={"a.trees": GOOD},
         code=WRONG_USAGE,
     ),
+    "a text and its label in the place of a tree": Case(
+        TRAIN.format("a.tsv"), ("a.tsv, line 1", "no tree", "'1'", ".trees"), given={"a.tsv": "It works\t1\n" * 9}
+    ),
+    "words in the place of a tree": Case(
+        TRAIN.format("a.jsonl"),
+        ("a.jsonl, line 1", "no tree", "['x', 'y']", ".trees"),
+        given={"a.jsonl": '{"tokens": ["It", "works"], "tree": ["x", "y"]}\n' * 9},
+    ),
     "no brackets to classify": Case("classify @recursive 'It works'", ("tree in brackets", "'It' stands outside")),
     "one of several is no tree": Case(
         "classify @recursive '(0 it)' '(0 (0 it)'", ("Text 2", "column 1", "closing bracket")
@@ -35,6 +43,9 @@ CASES = {
     ),
     "a drawing of what is no tree": Case(
         "classify @bow 'It works' --svg a.svg", ("drawn", "trees"), code=WRONG_USAGE
+    ),
+    "a drawing of another kind than SVG": Case(
+        "parse @constituency 'It works' --svg a.png", ("a.png", "SVG", "tree.svg"), code=WRONG_USAGE
     ),
     "a sentence of no words to parse": Case("parse @constituency ' '", ("no words to parse",)),
     "a sentence too long to parse": Case(f"parse @constituency '{'it ' * 301}'", ("301 words", "at most 300")),

@@ -105,15 +105,19 @@ def many(
     return every, False
 
 
-def words_of_texts(given: object, purpose: str) -> tuple[list[list[str]], bool]:
+def words_of_texts(given: object, purpose: str, longest: int = LARGEST) -> tuple[list[list[str]], bool]:
     """The words of each text, between white space or given as lists, and whether it was one text. None may be empty.
 
-    purpose: what the words are wanted for: "tag", "parse".
+    purpose: what the words are wanted for: "tag", "parse". longest: most words of a text that a parser reads.
     """
     texts, one = many(given, (str, list, tuple), alone=(str,))
     rows = [text.split() if isinstance(text, str) else many(text, named="word")[0] for text in texts]
     if empty := [number for number, row in enumerate(rows, 1) if not row]:
         raise TextError(empty[0], len(rows), f"has no words to {purpose}.")
+    for number, row in enumerate(rows, 1):
+        if len(row) > longest:
+            why = f"has {len(row):,} words, and this parser reads sentences of at most {longest:,}."
+            raise TextError(number, len(rows), f"{why} Give it one sentence at a time.")
     return rows, one
 
 

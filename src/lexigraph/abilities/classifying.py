@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from lexigraph.abilities.asking import TextError, many, whole
-from lexigraph.abilities.textmodel import BATCH_SIZE, Input, TextModel
+from lexigraph.abilities.textmodel import Input, TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, Classified, ClassifierNetwork
 from lexigraph.nn.network import columns_of
@@ -60,13 +60,10 @@ class Classifier(TextModel):
         for number, each in enumerate(every, 1):
             if isinstance(each, str) and not each.strip():
                 raise TextError(number, len(every), "is empty: there is nothing to classify.")
-        for batch in self._batches(every, BATCH_SIZE):
-            with torch.inference_mode():
-                answers = self.network.predict(batch)
-            for answer in answers:
-                values = dict(zip(names, answer.probabilities.tolist(), strict=True))
-                label = max(values, key=values.__getitem__)
-                found.append(Classification(label, values[label], values, self._attention(answer)))
+        for answer in self._predicted(every):
+            values = dict(zip(names, answer.probabilities.tolist(), strict=True))
+            label = max(values, key=values.__getitem__)
+            found.append(Classification(label, values[label], values, self._attention(answer)))
         return found[0] if one else found
 
     def _attention(self, answer: Classified) -> list[tuple[str, float]]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import overload
 
 import numpy as np
-import torch
 
 from lexigraph.abilities.asking import TextError, many
-from lexigraph.abilities.textmodel import BATCH_SIZE, Input, TextModel
+from lexigraph.abilities.textmodel import Input, TextModel
 from lexigraph.errors import LexigraphError
 from lexigraph.nn.regression import VECTORS, RegressorNetwork
 from lexigraph.text import frames
@@ -34,10 +33,7 @@ class Regressor(TextModel):
         """
         every, one = many(sequences, (np.ndarray, list, tuple, Mapping), "sequence", alone=(np.ndarray, Mapping))
         arrays = [self._read(each, number, len(every)) for number, each in enumerate(every, 1)]
-        found: list[float] = []
-        for batch in self._batches(arrays, BATCH_SIZE):
-            with torch.inference_mode():
-                found += self.network.predict(batch)
+        found: list[float] = list(self._predicted(arrays))
         return found[0] if one else found
 
     def _read(self, given: Input, number: int, of: int) -> np.ndarray:
@@ -48,5 +44,6 @@ class Regressor(TextModel):
         except LexigraphError as error:
             raise TextError(number, of, f"cannot be read: {error}") from None
         if array.shape[1] != width:
-            raise TextError(number, of, f"has {array.shape[1]} numbers in a step, and this model reads {width}.")
+            has = f"{array.shape[1]} number{'s' * (array.shape[1] > 1)}"
+            raise TextError(number, of, f"has {has} in a step, and this model reads {width}.")
         return array

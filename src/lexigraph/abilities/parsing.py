@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, overload
 
-import torch
-
-from lexigraph.abilities.asking import TextError, words_of_texts
+from lexigraph.abilities.asking import words_of_texts
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.drawing import arcs
 from lexigraph.nn.parsing import RELATIONS, TAGS, ParserNetwork
@@ -73,26 +71,18 @@ class DependencyParser(TextModel):
         >>> model.parse("She sings .").heads        # doctest: +SKIP
         (2, 0, 2)
         """
-        rows, one = words_of_texts(texts, "parse")
-        longest = self.network.traits.context
-        for number, row in enumerate(rows, 1):
-            if len(row) > longest:
-                why = f"has {len(row):,} words, and this parser reads sentences of at most {longest}."
-                raise TextError(number, len(rows), f"{why} Give it one sentence at a time.")
-        found: list[DependencyTree] = []
+        rows, one = words_of_texts(texts, "parse", self.network.traits.context)
         relations = self.vocabularies.labels(RELATIONS).names
         tags = self.vocabularies.labels(TAGS).names if TAGS in self.vocabularies else ()
-        for batch in self._batches([{"tokens": row} for row in rows]):
-            with torch.inference_mode():
-                answers = self.network.predict(batch)
-            for answer in answers:
-                found.append(
-                    DependencyTree(
-                        words=tuple(rows[len(found)]),
-                        heads=tuple(answer.heads.tolist()),
-                        relations=tuple(relations[i] for i in answer.relations.tolist()),
-                        tags=tuple(tags[i] for i in answer.tags.tolist()) if answer.tags is not None else (),
-                        probabilities=tuple(answer.probabilities.tolist()),
-                    )
-                )
+        answers = self._predicted([{"tokens": row} for row in rows])
+        found = [
+            DependencyTree(
+                words=tuple(row),
+                heads=tuple(answer.heads.tolist()),
+                relations=tuple(relations[i] for i in answer.relations.tolist()),
+                tags=tuple(tags[i] for i in answer.tags.tolist()) if answer.tags is not None else (),
+                probabilities=tuple(answer.probabilities.tolist()),
+            )
+            for row, answer in zip(rows, answers, strict=True)
+        ]
         return found[0] if one else found

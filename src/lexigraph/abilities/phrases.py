@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-import torch
-
-from lexigraph.abilities.asking import TextError, words_of_texts
+from lexigraph.abilities.asking import words_of_texts
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.drawing import nodes
 from lexigraph.nn.phrases import PhraseNetwork
@@ -53,19 +51,11 @@ class PhraseParser(TextModel):
         >>> print(model.parse("She sings ."))        # doctest: +SKIP
         (S (NP (PRP She)) (VP (VBZ sings)) (. .))
         """
-        rows, one = words_of_texts(texts, "parse")
-        longest = self.network.traits.context
-        for number, row in enumerate(rows, 1):
-            if len(row) > longest:
-                why = f"has {len(row):,} words, and this parser reads sentences of at most {longest}."
-                raise TextError(number, len(rows), f"{why} Give it one sentence at a time.")
+        rows, one = words_of_texts(texts, "parse", self.network.traits.context)
         found: list[PhraseTree] = []
         labels, tags = self.network.labels, self.network.tags
-        for batch in self._batches([{"tokens": row} for row in rows]):
-            with torch.inference_mode():
-                answers = self.network.predict(batch)
-            for answer in answers:
-                phrases = [Span(first, last, labels[label]) for first, last, label in answer.phrases.tolist()]
-                own = [tags[tag] for tag in answer.tags.tolist()]
-                found.append(PhraseTree(Tree.of(rows[len(found)], own, phrases)))
+        for row, answer in zip(rows, self._predicted([{"tokens": row} for row in rows]), strict=True):
+            phrases = [Span(first, last, labels[label]) for first, last, label in answer.phrases.tolist()]
+            own = [tags[tag] for tag in answer.tags.tolist()]
+            found.append(PhraseTree(Tree.of(row, own, phrases)))
         return found[0] if one else found

@@ -87,12 +87,12 @@ def _tags(model: Tagger | FrameTagger, field: str, rows: Sequence[Any]) -> list[
     names, scheme = model.vocabularies.labels(TAGS).names, model.network.scheme and BIO
     found: list[list[tuple[str, float]]] = [[] for _ in rows]
     order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
-    places = iter(order)
+    rows_in_order = iter(order)
     for batch in model._batches([{field: rows[number]} for number in order]):
         with torch.inference_mode():
             tags, probabilities = model.network.decoded(model.network.logits(batch).float(), batch["lengths"])
             values = probabilities.gather(2, tags[:, :, None])[:, :, 0]
         for row, sure, length in zip(tags.tolist(), values.tolist(), batch["lengths"].tolist(), strict=True):
             labels = [names[tag] for tag in row[:length]]
-            found[next(places)] = list(zip(converted(labels, scheme), sure[:length], strict=True))
+            found[next(rows_in_order)] = list(zip(converted(labels, scheme), sure[:length], strict=True))
     return found

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from lexigraph.errors import AbilityError, LexigraphError, UsageError
 from lexigraph.memory import refuse_beyond
 from lexigraph.nn.devices import choose_device
 from lexigraph.nn.linear import quantise
-from lexigraph.nn.network import Decoder, Network, build, columns_of
+from lexigraph.nn.network import Decoder, Network, Predictor, build, columns_of
 from lexigraph.objectives.terms import Batch
 from lexigraph.recipe import Recipe
 from lexigraph.registry import WORD_SYSTEMS, nearest, system
@@ -251,6 +251,13 @@ class TextModel:
                 cleaned = {field: self._clean(str(record[field])) or "" for field in texts} if self._clean else {}
                 block.append(Example("", {**record, **cleaned}))
             yield self.network.prepare(encoder.rows(block)).to(self.device)
+
+    def _predicted(self, inputs: Inputs, size: int = BATCH_SIZE) -> Iterator[Any]:
+        """What a network that answers at once says of each."""
+        for batch in self._batches(inputs, size):
+            with torch.inference_mode():
+                answers = cast(Predictor[Any], self.network).predict(batch)
+            yield from answers
 
     # what verbs of the command line ask for, with a text a line, or a source, a tab and a target; `to`: a direction
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, overload
 
-import torch
-
 from lexigraph.abilities.asking import TextError, many
 from lexigraph.abilities.classifying import Classification
 from lexigraph.abilities.textmodel import TextModel
@@ -56,18 +54,15 @@ class TreeClassifier(TextModel):
         grown = [_tree(each, number, len(every)) for number, each in enumerate(every, 1)]
         names = self.vocabularies.labels(TREE).names
         found: list[ClassifiedTree] = []
-        for batch in self._batches([{"tokens": list(tree.words), TREE: list(tree.spans)} for tree in grown]):
-            with torch.inference_mode():
-                answers = self.network.predict(batch)
-            for answer in answers:
-                tree = grown[len(found)]
-                values, best = answer.probabilities.max(1)
-                labels = [names[i] for i in best.tolist()]
-                spans = (Span(s.first, s.last, label) for s, label in zip(tree.spans, labels, strict=True))
-                root = dict(zip(names, answer.probabilities[0].tolist(), strict=True))
-                called = Tree(tree.words, tuple(spans))
-                nodes = tuple(values.tolist())
-                found.append(ClassifiedTree(labels[0], root[labels[0]], root, tree=called, nodes=nodes))
+        answers = self._predicted([{"tokens": list(tree.words), TREE: list(tree.spans)} for tree in grown])
+        for tree, answer in zip(grown, answers, strict=True):
+            values, best = answer.probabilities.max(1)
+            labels = [names[i] for i in best.tolist()]
+            spans = (Span(s.first, s.last, label) for s, label in zip(tree.spans, labels, strict=True))
+            root = dict(zip(names, answer.probabilities[0].tolist(), strict=True))
+            called = Tree(tree.words, tuple(spans))
+            nodes = tuple(values.tolist())
+            found.append(ClassifiedTree(labels[0], root[labels[0]], root, tree=called, nodes=nodes))
         return found[0] if one else found
 
     def word_weights(self, k: int = 10) -> NoReturn:

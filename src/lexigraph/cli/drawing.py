@@ -15,12 +15,15 @@ from lexigraph.errors import UsageError
 Drawing = Annotated[
     Path | None, typer.Option("--svg", metavar="OUT", help="Draw it: tree.svg; of several, a folder for 0000.svg …")
 ]
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".pdf", ".eps", ".html")  # of other kinds, and no names of folders
 
 
 def drawable(lines: Iterable[str], svg: Path, force: bool) -> Iterator[str]:
     """The texts, if there is room for their drawings."""
     from lexigraph.outputs import free_file, free_folder
 
+    if svg.suffix.lower() in PICTURES:
+        raise UsageError(f"{svg}: drawings are SVG files: name one, as in --svg tree.svg, or a folder for several.")
     rest = iter(lines)
     first = list(islice(rest, 2))
     if svg.suffix != ".svg":

@@ -310,16 +310,15 @@ def _cliff() -> Seen:
 def _gradients(runs: Sequence[Path], texts: list[str], steps: int, device: str) -> Seen:
     """How the gradient of each run flows back."""
     from lexigraph.views import gradients
+    from lexigraph.views.picture import made_by
 
     models = [load_model(run, device) for run in runs]
     flows = [gradients.flow(model, texts, steps, run.name) for model, run in zip(models, runs, strict=True)]
     rows: list[tuple[str, ...]] = []
     for each in flows:
-        far = len(each.norms["h"])
-        rows += [(each.name, f"‖∂L/∂{key}‖ 1 step back", f"{norms[0]:.3g}") for key, norms in each.norms.items()]
-        rows += [
-            (each.name, f"‖∂L/∂{key}‖ {far} steps back", f"{norms[-1]:.3g}") for key, norms in each.norms.items()
-        ]
+        for back in sorted({1, len(each.norms["h"])}):
+            far = f"{back} step{'s' * (back > 1)} back"
+            rows += [(each.name, f"‖∂L/∂{key}‖ {far}", f"{n[back - 1]:.3g}") for key, n in each.norms.items()]
         rows += [
             (each.name, f"singular values of {key}", f"{v[0]:.3g} … {v[-1]:.3g}") for key, v in each.singular.items()
         ]
@@ -341,7 +340,7 @@ def _gradients(runs: Sequence[Path], texts: list[str], steps: int, device: str) 
         }
         for each in flows
     }
-    return Seen(facts, ("run", "", "value"), rows, gradients.picture(models, flows))
+    return Seen(facts, ("run", "", "value"), rows, gradients.picture(flows, made_by(*models)))
 
 
 def _gates(run: Path, text: str, device: str) -> Seen:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from lexigraph.evaluation.latent.sentences import Result
     from lexigraph.evaluation.task import Score, Scores
 
+SIMPLE = ("always_", "all_on_", "right_branching")  # scores that a rule without any model has
+
 
 class SuiteOptions(TypedDict):
     """What is asked of a suite, as `evaluate` takes it."""
@@ -137,9 +139,14 @@ def _print_scores(scores: Scores) -> None:
         baselines["n-grams"] = _numbers(scores["ngram_baseline"])
     if "chance" in scores:
         baselines["chance"] = _numbers(scores["chance"])
-    baselines["token frequencies alone"] = _numbers(scores.get("unigram_baseline"))
+    if "unigram_baseline" in scores:
+        baselines["token frequencies alone"] = _numbers(scores["unigram_baseline"])
+    simple = {name.replace("_", " "): value for name, value in scores.items() if name.startswith(SIMPLE)}
+    baselines |= {name: _numbers(value) for name, value in simple.items() if isinstance(value, dict)}
     rows = [(name, *_metric(value), *(f"{each[name]:.4f}" if name in each else "" for each in baselines.values()))
             for name, value in _metrics(scores)]  # fmt: skip
+    padding = [""] * (1 + len(baselines))
+    rows += [(name, f"{value:.4f}", *padding) for name, value in simple.items() if isinstance(value, float)]
     print_table(("metric", "value", "95 % interval", *baselines), rows)
     for name, groups in scores.items():
         _print_groups(name.replace("_", " "), groups)

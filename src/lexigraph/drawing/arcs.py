@@ -44,8 +44,8 @@ def draw(words: Sequence[str], heads: Sequence[int], relations: Sequence[str], t
     """The drawing; heads are counted from 1, and that of the root is 0."""
     arcs = sorted(
         (
-            Arc(head - 1, place, label)
-            for place, (head, label) in enumerate(zip(heads, relations, strict=True))
+            Arc(head - 1, position, label)
+            for position, (head, label) in enumerate(zip(heads, relations, strict=True))
             if head
         ),
         key=lambda arc: (arc.length, arc.ends),
@@ -58,13 +58,13 @@ def draw(words: Sequence[str], heads: Sequence[int], relations: Sequence[str], t
     for arc in arcs:
         start, end = (middles[word] + feet[arc, word] for word in (arc.head, arc.dependent))
         shapes.append(_bracket(start, end, base, base - levels[arc] * LEVEL, arc.label))
-    for place, (head, relation) in enumerate(zip(heads, relations, strict=True)):
+    for position, (head, relation) in enumerate(zip(heads, relations, strict=True)):
         if not head:
-            shapes.append(_root(middles[place], base, relation))
-    for place, word in enumerate(words):
-        shapes.append(_text("word", middles[place], base + WORD + 4, word))
-        if tags and tags[place]:
-            shapes.append(_text("tag", middles[place], base + WORD + LABEL + 9, tags[place]))
+            shapes.append(_root(middles[position], base, relation))
+    for position, word in enumerate(words):
+        shapes.append(_text("word", middles[position], base + WORD + 4, word))
+        if tags and tags[position]:
+            shapes.append(_text("tag", middles[position], base + WORD + LABEL + 9, tags[position]))
     height = base + WORD + LABEL + MARGIN + 4
     return "\n".join(
         [
@@ -111,7 +111,7 @@ def _middles(
     for (_, word), foot in feet.items():
         half[word] = max(half[word], abs(foot))
     steps = [a + b + GAP for a, b in pairwise(half)]  # from each word to the next
-    for arc in arcs:  # the short ones first: they have the fewest places where the row can give way
+    for arc in arcs:  # the short ones first: they have the fewest positions where the row can give way
         first, last = arc.ends
         has = sum(steps[first:last]) - feet[arc, first] + feet[arc, last]
         lacks = width_of(arc.label, LABEL) + 2 * CORNER - has

@@ -92,6 +92,5 @@ def headline(scores: Scores) -> str:
         f"{scores['always_the_commonest_class']:.2%}), macro F1 {scores['macro_f1']['value']:.3f}, NLL "
         f"{scores['nll']['value']:.4f} nats"
     )
-    return line + (
-        f"; {scores['unseen_labels']} labels that training has not seen" if scores["unseen_labels"] else ""
-    )
+    unseen = scores["unseen_labels"]
+    return line + (f"; {unseen:,} label{'s' * (unseen > 1)} that training has not seen" if unseen else "")

@@ -110,9 +110,9 @@ def neighbours(table: Table) -> tuple[float, float]:
     stored = table.columns[HEADS]
     assert stored.offsets is not None
     lengths = np.diff(stored.offsets)
-    places = np.arange(len(stored.values)) - np.repeat(stored.offsets[:-1], lengths) + 1
-    behind = np.where(places == np.repeat(lengths, lengths), 0, places + 1)
-    return float((stored.values == places - 1).mean()), float((stored.values == behind).mean())
+    positions = np.arange(len(stored.values)) - np.repeat(stored.offsets[:-1], lengths) + 1
+    behind = np.where(positions == np.repeat(lengths, lengths), 0, positions + 1)
+    return float((stored.values == positions - 1).mean()), float((stored.values == behind).mean())
 
 
 def headline(scores: Scores) -> str:

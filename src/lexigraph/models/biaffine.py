@@ -14,9 +14,7 @@ Shapes: B batch, T words, S = T + 1 heads, d encoder, k arcs, m relations, R kin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import torch
 from jaxtyping import Float, Int
@@ -25,7 +23,7 @@ from torch.nn import functional as F
 
 from lexigraph.nn import words
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.network import Examples, Reader, Seeds
+from lexigraph.nn.network import NO_PARTS, Examples, Parts, Seeds
 from lexigraph.nn.parsing import HEADS, RELATIONS, TAGS, TERMS, WORDS, ParserNetwork, annotated
 from lexigraph.nn.words import WordConfig, WordEncoder
 from lexigraph.objectives.terms import Batch
@@ -61,11 +59,7 @@ class BiaffineParser(ParserNetwork):
     part_names = ("reader",)
 
     def __init__(
-        self,
-        config: Config,
-        objective: Objective,
-        vocabularies: Vocabularies,
-        parts: Mapping[str, Reader] = MappingProxyType({}),
+        self, config: Config, objective: Objective, vocabularies: Vocabularies, parts: Parts = NO_PARTS
     ) -> None:
         super().__init__()
         self.config, self.objective, self.tag_weight = config, objective, objective.tags
@@ -112,9 +106,9 @@ class BiaffineParser(ParserNetwork):
     def arcs(self, states: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B T S"]:
         a, b = self.A(states), self.B(self._with_root(states))
         scores = a @ (b @ self.U).transpose(1, 2) + (b @ self.u)[:, None]
-        place = torch.arange(b.shape[1], device=states.device)
-        itself = place[1:, None] == place
-        return scores.masked_fill(itself | (place > lengths[:, None])[:, None], -torch.inf)
+        position = torch.arange(b.shape[1], device=states.device)
+        itself = position[1:, None] == position
+        return scores.masked_fill(itself | (position > lengths[:, None])[:, None], -torch.inf)
 
     def relations(self, states: Float[Tensor, "B T d"], heads: Int[Tensor, "B T"]) -> Float[Tensor, "B T R"]:
         c, d = self.C(states), self.D(self._with_root(states))

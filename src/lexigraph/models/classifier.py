@@ -21,10 +21,9 @@ Shapes: B batch, T tokens, e numbers of x, d of h, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Literal, cast
 
 import numpy as np
@@ -38,7 +37,7 @@ from lexigraph.nn.classifier import LABEL, Classified, ClassifierNetwork, labell
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.mix import mix_of
-from lexigraph.nn.network import READ, Examples, Reader, Seeds, given_to_part, ragged, read_words
+from lexigraph.nn.network import NO_PARTS, READ, Examples, Parts, Seeds, given_to_part, ragged, read_words
 from lexigraph.nn.recurrent import Recurrent
 from lexigraph.objectives.rng import uniform
 from lexigraph.objectives.terms import Batch, Carry
@@ -144,11 +143,7 @@ class Classifier(ClassifierNetwork):
     part_names = ("reader",)
 
     def __init__(
-        self,
-        config: Config,
-        objective: Objective,
-        vocabularies: Vocabularies,
-        parts: Mapping[str, Reader] = MappingProxyType({}),
+        self, config: Config, objective: Objective, vocabularies: Vocabularies, parts: Parts = NO_PARTS
     ) -> None:
         super().__init__()
         tokens, labels = vocabularies.tokens(vocabulary_of(config)), vocabularies.labels(LABEL)

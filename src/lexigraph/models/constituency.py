@@ -1,7 +1,7 @@
 """Phrases over the words of a sentence, by scores of spans (Stern et al. 2017; Gaddy et al. 2018; Zhang et al. 2020).
 
     f_t, b_t = the word encoder's states of word t, forward and backward; 0 outside         nn/words.py
-    r(i, j) = [f_j - f_i; b_i - b_j]                what each way took in between two places
+    r(i, j) = [f_j - f_i; b_i - b_j]                what each way took in between two positions
     s(i, j, ·) = W2 relu(LN(W1 r(i, j)))            a score for every label; no phrase: 0
     p(tag of t) = softmax(W_t [f_t; b_t])           learned beside, for the words' own nodes
 
@@ -12,9 +12,7 @@ Shapes: B batch, T words, S spans of all sentences, L labels, K tags.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 import torch
@@ -24,8 +22,8 @@ from torch.nn import functional as F
 
 from lexigraph.nn import words
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.network import Examples, Reader, Seeds
-from lexigraph.nn.phrases import PHRASES, TAGS, WORDS, PhraseNetwork, phrased, span_places
+from lexigraph.nn.network import NO_PARTS, Examples, Parts, Seeds
+from lexigraph.nn.phrases import PHRASES, TAGS, WORDS, PhraseNetwork, phrased, span_positions
 from lexigraph.nn.words import WordConfig, WordEncoder
 from lexigraph.objectives.terms import Batch
 from lexigraph.recipe import Recipe
@@ -53,11 +51,7 @@ class ConstituencyParser(PhraseNetwork):
     part_names = ("reader",)
 
     def __init__(
-        self,
-        config: Config,
-        objective: Objective,
-        vocabularies: Vocabularies,
-        parts: Mapping[str, Reader] = MappingProxyType({}),
+        self, config: Config, objective: Objective, vocabularies: Vocabularies, parts: Parts = NO_PARTS
     ) -> None:
         super().__init__()
         self.config, self.objective = config, objective
@@ -90,9 +84,9 @@ class ConstituencyParser(PhraseNetwork):
     def scores(self, h: Float[Tensor, "B T h"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "S L"]:
         f, b = h.chunk(2, 2)
         ends = torch.cat([F.pad(f, (0, 0, 1, 0)), -F.pad(b, (0, 0, 0, 1))], 2)
-        place = ends @ self.W1.weight.T  # W1 r(i, j) is the difference of two of these
-        row, i, j = span_places(lengths, h.shape[1])
-        return self.W2(F.relu(self.norm(place[row, j] - place[row, i] + self.W1.bias)))
+        position = ends @ self.W1.weight.T  # W1 r(i, j) is the difference of two of these
+        row, i, j = span_positions(lengths, h.shape[1])
+        return self.W2(F.relu(self.norm(position[row, j] - position[row, i] + self.W1.bias)))
 
     def tag_logits(self, h: Float[Tensor, "B T h"]) -> Float[Tensor, "B T K"]:
         return self.W_t(h)

@@ -12,13 +12,13 @@ Shapes: B batch, T time, k numbers in a vector, d width.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from lexigraph.nn.cells import CellName
 from lexigraph.nn.network import Examples, Seeds, ragged
 from lexigraph.nn.recurrent import Recurrent
 from lexigraph.nn.regression import NUMBER, VECTORS, RegressorNetwork, numbered
@@ -27,8 +27,6 @@ from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
 from lexigraph.text.columns import Column, Columns, Traits
 from lexigraph.text.vocabularies import Vocabularies
-
-CellName = Literal["rnn", "rnn-relu", "irnn", "unitary", "lstm", "lstm-peephole", "gru", "gru-before", "gru-simple"]
 
 
 @dataclass(frozen=True)

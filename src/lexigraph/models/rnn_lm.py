@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import UsageError
+from lexigraph.nn.cells import CellName
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.network import Examples, LanguageNetwork, Seeds, States
 from lexigraph.nn.recurrent import Recurrent, locked_dropout, norm_changes
@@ -40,9 +41,9 @@ STABILISER = "stabiliser"
 
 @dataclass(frozen=True)
 class Config:
-    cell: Literal[
-        "rnn", "rnn-relu", "irnn", "lstm", "lstm-peephole", "gru", "gru-before", "gru-simple", "unitary"
-    ] = key("lstm", about="how a state follows from the one before and a token (docs/recurrent.md compares them)")
+    cell: CellName = key(
+        "lstm", about="how a state follows from the one before and a token (docs/recurrent.md compares them)"
+    )
     layers: int = ranged(2, 1, about="layers, one above the other")
     dim: int = ranged(256, 1, about="numbers in a state, and in the vector of a token")
     dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")

@@ -13,9 +13,7 @@ Shapes: B batch, T words, C tags.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 from jaxtyping import Float
@@ -24,7 +22,7 @@ from torch import Tensor
 from lexigraph.nn import words
 from lexigraph.nn.crf import CRF
 from lexigraph.nn.linear import OutputTable
-from lexigraph.nn.network import Examples, Reader, Seeds
+from lexigraph.nn.network import NO_PARTS, Examples, Parts, Seeds
 from lexigraph.nn.tagging import TAGS, TaggerNetwork, tagged
 from lexigraph.nn.words import WORDS, WordConfig, WordEncoder
 from lexigraph.objectives.terms import Batch
@@ -56,11 +54,7 @@ class Tagger(TaggerNetwork):
     part_names = ("reader",)
 
     def __init__(
-        self,
-        config: Config,
-        objective: Objective,
-        vocabularies: Vocabularies,
-        parts: Mapping[str, Reader] = MappingProxyType({}),
+        self, config: Config, objective: Objective, vocabularies: Vocabularies, parts: Parts = NO_PARTS
     ) -> None:
         super().__init__()
         tags = vocabularies.labels(TAGS)

@@ -21,7 +21,7 @@ Shapes: B batch, T time, i width of an input, d of a memory, h of a state (d, or
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -30,6 +30,7 @@ from torch.nn import functional as F
 
 from lexigraph.nn.scan import Act, recur, unitary_matrix
 
+CellName = Literal["rnn", "rnn-relu", "irnn", "lstm", "lstm-peephole", "gru", "gru-before", "gru-simple", "unitary"]
 States = tuple[Tensor, ...]  # h, and c where there is a memory
 
 

@@ -8,9 +8,9 @@ made of its first part, and of what is no phrase with the rest in it: so every t
     first(i, j) = exp v(i, j) body(i, j)               one word, which need not be a phrase: any(i, j)
 
 in logarithms; the best tree has max for Σ, and so max(0, v) for 1 + exp v. The whole is always a phrase. A chart is
-filled by widths, all places of all sentences at once: an array for every width, by where its spans begin.
+filled by widths, all positions of all sentences at once: an array for every width, by where its spans begin.
 
-Shapes: B batch, N = T + 1 places between words, 0 … T.
+Shapes: B batch, N = T + 1 positions between words, 0 … T.
 """
 
 from __future__ import annotations

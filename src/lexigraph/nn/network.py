@@ -14,6 +14,7 @@ every token, so that it can be a part of another network).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -113,6 +114,10 @@ class Reader(Network):
     def states(self, batch: Batch) -> States:
         """The states of such a batch."""
         raise NotImplementedError
+
+
+Parts = Mapping[str, Reader]  # of a network, by the names that it has for them
+NO_PARTS: Parts = MappingProxyType({})
 
 
 class Beginning(NamedTuple):

@@ -7,7 +7,7 @@
 A label that training has not seen may be any. The tree is the one with the greatest Σ s. Both are found in charts
 (chart.py).
 
-Shapes: B batch, T words, N = T + 1 places between them, S spans of all sentences, L labels, K tags.
+Shapes: B batch, T words, N = T + 1 positions between them, S spans of all sentences, L labels, K tags.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PhraseNetwork(Predictor[Phrased]):
         raise NotImplementedError
 
     def scores(self, h: Float[Tensor, "B T h"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "S L"]:
-        """Of every label for every span, as `span_places` lists them."""
+        """Of every label for every span, as `span_positions` lists them."""
         raise NotImplementedError
 
     def tag_logits(self, h: Float[Tensor, "B T h"]) -> Float[Tensor, "B T K"]:
@@ -68,16 +68,16 @@ class PhraseNetwork(Predictor[Phrased]):
         """- log p of the phrases of every sentence."""
         lengths, true = batch["lengths"], batch[PHRASES]
         scores = self.scores(h, lengths)
-        places = span_places(lengths, h.shape[1])
-        label, sums = true[places], scores.new_zeros(len(lengths))
+        positions = span_positions(lengths, h.shape[1])
+        label, sums = true[positions], scores.new_zeros(len(lengths))
         if self.learned == "spans":
             each = F.cross_entropy(F.pad(scores, (1, 0)), label, reduction="none", ignore_index=IGNORE)
-            return sums.index_add(0, places[0], each)
+            return sums.index_add(0, positions[0], each)
         any_label = scores.logsumexp(1)
         called = scores.gather(1, (label - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
         worth = torch.where(label > NONE, called, torch.where(label == IGNORE, any_label, 0.0))
-        chart = scores.new_zeros(true.shape).index_put(places, any_label)
-        return inside(chart, lengths.tolist()) - sums.index_add(0, places[0], worth)
+        chart = scores.new_zeros(true.shape).index_put(positions, any_label)
+        return inside(chart, lengths.tolist()) - sums.index_add(0, positions[0], worth)
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         h, sizes = self.states(batch), batch["lengths"].tolist()
@@ -86,11 +86,11 @@ class PhraseNetwork(Predictor[Phrased]):
 
     def predict(self, batch: Batch, carry: Carry | None = None) -> list[Phrased]:
         h, lengths = self.states(batch), batch["lengths"]
-        places = span_places(lengths, h.shape[1])
+        positions = span_positions(lengths, h.shape[1])
         value, label = self.scores(h, lengths).detach().double().max(1)
         shape = (len(lengths), h.shape[1] + 1, h.shape[1] + 1)
-        values = value.new_zeros(shape).index_put(places, value).cpu().numpy()
-        labels = label.new_zeros(shape).index_put(places, label).cpu().numpy()
+        values = value.new_zeros(shape).index_put(positions, value).cpu().numpy()
+        labels = label.new_zeros(shape).index_put(positions, label).cpu().numpy()
         tags = self.tag_logits(h).argmax(2).cpu().numpy()
         found = []
         for index, (tree, n) in enumerate(zip(best_trees(values, lengths.tolist()), lengths.tolist(), strict=True)):
@@ -119,8 +119,8 @@ def phrased(tensors: dict[str, Tensor], examples: Examples) -> Batch:
     return Batch(tensors | {TAGS: known, PHRASES: torch.from_numpy(chart)}, counts)
 
 
-def span_places(lengths: Int[Tensor, " B"], longest: int) -> tuple[Tensor, Tensor, Tensor]:
+def span_positions(lengths: Int[Tensor, " B"], longest: int) -> tuple[Tensor, Tensor, Tensor]:
     """Sentence, beginning and end of every span: sentence by sentence, by beginnings and then by ends."""
-    place = torch.arange(longest + 1, device=lengths.device)
-    row, i, j = ((place[:, None] < place) & (place <= lengths[:, None, None])).nonzero().unbind(1)
+    position = torch.arange(longest + 1, device=lengths.device)
+    row, i, j = ((position[:, None] < position) & (position <= lengths[:, None, None])).nonzero().unbind(1)
     return row, i, j

@@ -3,7 +3,7 @@
     e_t = [w_t; c_t; v_t]          those that there are; or, with `joined = "summed"`, [w_t + v_t; c_t]
     w_t = mean of E[piece] over the pieces of word t           (a word tokenizer: one piece), or instead
           of the last states that another network has for them (its part `reader`: --from runs/bert)
-    c_t = max over places of conv(C[character])                (Ma & Hovy 2016), or
+    c_t = max over positions of conv(C[character])             (Ma & Hovy 2016), or
           [LSTM(C[c_1] … C[c_n]); LSTM(C[c_n] … C[c_1])]       (Lample et al. 2016): both last states
     v_t = V[word t]                                            own vectors (--from my.vec), also of unseen words
     h_t = [LSTM(e_1 … e_t); LSTM(e_n … e_t)]                   every word sees the whole sentence
@@ -237,12 +237,12 @@ def spelled(rows: Sequence[list[np.ndarray]]) -> dict[str, Tensor]:
     words: list[np.ndarray] = []
     spelling = np.zeros((len(rows), max(map(len, rows))), np.int64)
     for number, row in enumerate(rows):
-        for place, word in enumerate(row):
+        for position, word in enumerate(row):
             written = word.tobytes()
             if written not in known:
                 known[written] = len(words)
                 words.append(word[:LONGEST])
-            spelling[number, place] = known[written]
+            spelling[number, position] = known[written]
     counts = np.array([max(1, len(word)) for word in words])
     letters = np.zeros((len(words), counts.max()), np.int64)
     for number, word in enumerate(words):

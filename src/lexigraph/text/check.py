@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from lexigraph import recipe as recipes
-from lexigraph.text import builtin, parallel
+from lexigraph.text import builtin, heads, parallel
+from lexigraph.text.encoding import words_of
 from lexigraph.text.files import Given, Names, built_in, expand, named, shown
 from lexigraph.text.guesses import (
     commands,
@@ -25,7 +26,7 @@ from lexigraph.text.guesses import (
     recipes_for,
     tree_columns,
 )
-from lexigraph.text.readers import CONLL_DEFAULT, TABLES, file_format, read
+from lexigraph.text.readers import CONLL_DEFAULT, TABLES, Record, file_format, read
 from lexigraph.text.source import AUTO, COMPRESSED, Source
 from lexigraph.text.tally import Lengths, Tally, tally_plain, tally_records
 
@@ -174,6 +175,14 @@ def check(
     return Report({split: facts[split] for split in names}, leaks, recipes_for(main.kind), tried, warnings)
 
 
+def _with_trees(records: Iterator[Record], file: str, columns: Collection[str]) -> Iterator[Record]:
+    """The same records, whose heads must be trees where they have some: a training would refuse them later."""
+    for record in records:
+        if {"heads", "tokens"} <= set(columns):
+            heads.read(record.columns["heads"], words_of(record.columns["tokens"]), f"{file}, line {record.line}")
+        yield record
+
+
 def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encoding: str) -> FileFacts:
     found, longest, documents = [parallel.directed(file)[1] for file in expand(names)], "", 0
     together = parallel.sides(found[0])
@@ -196,7 +205,7 @@ def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encodi
         elif name == "text":
             documents += tally_plain(opened[0], tally)
         else:
-            documents += tally_records(read(opened[0], columns), tally, whole)
+            documents += tally_records(_with_trees(read(opened[0], columns), file, chosen), tally, whole)
         longest = longest if tally.words.longest == before else file
         sources += opened
     header = name == "tsv" and not all(key.removeprefix("-").isdigit() for key in chosen.values())

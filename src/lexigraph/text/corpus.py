@@ -17,7 +17,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, frames, heads, images, parallel, readers, sentences
+from lexigraph.text import builtin, clean, files, frames, heads, images, parallel, readers, sentences, trees
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running, words_of
 from lexigraph.text.source import Source
@@ -325,17 +325,19 @@ def _records(
         c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "heads"
     }
     numbers = [field for field, kind in arrays.items() if kind == "vectors"]
+    grown = [column.field_of(name) for name, column in columns.items() if column.kind == "spans"]
     for record in _fields(file, data, fields, leads_of(columns), numbers):
-        values, key = dict(record.columns), record.columns[first]
+        values, key, place = dict(record.columns), record.columns[first], f"{file}, line {record.line}"
         if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
-            raise LexigraphError(f"{file}, line {record.line}: the {unlabelled} is empty; every example needs one.")
+            raise LexigraphError(f"{place}: the {unlabelled} is empty; every example needs one.")
         if PAIR.issubset(texts) and (side := _empty_side(values)):
             raise LexigraphError(
-                f"{file}, line {record.line}: the {side} is empty; a pair needs both sides. Fill it, or leave the "
-                "line out."
+                f"{place}: the {side} is empty; a pair needs both sides. Fill it, or leave the line out."
             )
         for field, words in hung.items():
-            values[field] = heads.read(values[field], words_of(values[words]), f"{file}, line {record.line}")
+            values[field] = heads.read(values[field], words_of(values[words]), place)
+        for field in grown:
+            trees.refuse_other(values[field], field, place)
         for field, kind in arrays.items():
             if kind == "vectors":
                 values[field] = frames.read(values[field], Path(file).parent, f"{file}, record {record.line}: ")
@@ -348,7 +350,7 @@ def _records(
             text = str(values.get(field, ""))
             values[field] = (cleaner(text) or "") if cleaner else text
         if where and all(values[field].strip() for field in texts if fields[field]):
-            yield Example(where, values, begun + record.document, True, record.line)
+            yield Example(where, values, begun + record.document, True, place)
 
 
 def _empty_side(values: Mapping[str, object]) -> str:

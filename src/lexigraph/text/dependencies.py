@@ -63,8 +63,8 @@ def tree(clause: Clause) -> list[Word]:
     words = _question(clause) if asking else _statement(clause) if clause.mood == "statement" else _command(clause)
     words.append(_under(_top(words), "punct", _Node("?" if asking else ".", "PUNCT")))
     words[0].form = words[0].form[0].upper() + words[0].form[1:]
-    places = {id(word): place for place, word in enumerate(words, 1)}
-    return [Word(w.form, w.tag, places[id(w.head)] if w.head else 0, w.relation) for w in words]
+    positions = {id(word): position for position, word in enumerate(words, 1)}
+    return [Word(w.form, w.tag, positions[id(w.head)] if w.head else 0, w.relation) for w in words]
 
 
 # --- Phrases -----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -36,7 +36,7 @@ class Example:
     values: Mapping[str, Value]  # by field
     document: int = 0
     last: bool = True
-    line: int = 0  # of the file, for messages
+    where: str = ""  # "a.conll, line 7", for messages
 
 
 class ColumnEncoder:
@@ -44,7 +44,7 @@ class ColumnEncoder:
 
     def __init__(self, columns: Columns, vocabularies: Vocabularies) -> None:
         self.columns, self.vocabularies = columns, vocabularies
-        self.unseen: dict[str, tuple[str, int]] = {}  # by column, a label that training has not, and its line
+        self.unseen: dict[str, tuple[str, str]] = {}  # by column, a label that training has not, and where it is
         self.checks: dict[tuple[str, str], SchemeCheck] = defaultdict(SchemeCheck)  # by column and split
 
     def encode(self, block: Sequence[Example]) -> dict[str, Sequence[Row]]:
@@ -63,6 +63,16 @@ class ColumnEncoder:
                 eos = [self.vocabularies.tokens(column.vocabulary).eos]
                 found[name] = [np.concatenate([eos, np.asarray(row), eos]).astype(np.int64) for row in found[name]]
         return found
+
+    def unlearned(self) -> Iterator[str]:
+        """A sentence for every column with a label that training has not."""
+        for column, (label, place) in self.unseen.items():
+            what = "label" if self.columns[column].kind == "spans" else column.removesuffix("s")
+            where = f", first in {place}" if place else ""
+            yield (
+                f"Held-out examples have a {what} that training has not seen ({label!r}{where}): "
+                "it is scored as wrong."
+            )
 
     def text(self, name: str, example: Example) -> str:
         return running(example.values[self.columns[name].field_of(name)])
@@ -83,7 +93,7 @@ class ColumnEncoder:
         if column.kind == "vectors":
             return [self._frames(column, value) for value in values]
         if column.kind == "number":
-            return [number_of(value, example.line) for value, example in zip(values, block, strict=True)]
+            return [number_of(value, example.where) for value, example in zip(values, block, strict=True)]
         return [np.asarray(value) for value in values]
 
     def _tokens(self, column: Column, block: Sequence[Example], texts: list[str]) -> list[Row]:
@@ -111,11 +121,11 @@ class ColumnEncoder:
     def _labels(self, name: str, labels: Labels, value: Value, example: Example) -> np.ndarray:
         column = self.columns[name]
         if column.scheme:
-            self.checks[name, example.split].read(words_of(value), example.line)
+            self.checks[name, example.split].read(words_of(value), example.where)
         names = labels_of(column, value)
         ids = np.array([labels.id_of(label) for label in names], np.int64)
         if (ids < 0).any():
-            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], example.line))
+            self.unseen.setdefault(name, (names[int((ids < 0).argmax())], example.where))
         if column.kind == "spans":
             ends = [span[:2] for span in cast("list[Span]", value)]
             return np.column_stack([np.array(ends, np.int64).reshape(-1, 2), ids])
@@ -127,13 +137,13 @@ class ColumnEncoder:
         for row, of, example in zip(found[name], found[words], block, strict=True):
             if self.columns[name].kind != "spans" and len(row) != len(of):
                 raise LexigraphError(
-                    f"Line {example.line}: there are {len(of)} {words} and {len(row)} {name}; each has one."
+                    f"{example.where}: there are {len(of)} {words} and {len(row)} {name}; each has one."
                 )
 
 
-def number_of(value: Value, line: int = 0) -> np.ndarray:
+def number_of(value: Value, where: str = "") -> np.ndarray:
     """One number, as a record says it."""
-    where = f"Line {line}: " if line else ""
+    where = f"{where}: " if where else ""
     try:
         found = np.asarray(value, np.float32)
     except (TypeError, ValueError):
@@ -149,10 +159,10 @@ def running(value: Value) -> str:
 
 
 def words_of(value: Value) -> list[str]:
-    """Words or labels one by one, as they are listed or stand in a text."""
-    if isinstance(value, str):
-        return value.split()
-    assert not isinstance(value, int | float | Path), f"{value} is neither a text nor words"
+    """Words or labels one by one, as they are listed or stand in a text; a number is one of them."""
+    if isinstance(value, str | int | float):
+        return str(value).split()
+    assert not isinstance(value, Path), f"{value} is neither a text nor words"
     return [str(each) for each in value]
 
 

@@ -22,7 +22,8 @@ def read(value: object, folder: Path = Path(), where: str = "") -> Float32[np.nd
         try:
             value = np.load(folder / value, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
-            raise LexigraphError(f"{name} cannot be read: {error}. A .npy file holds one array.") from None
+            why = error.strerror if isinstance(error, OSError) else error
+            raise LexigraphError(f"{name} cannot be read: {why}. A .npy file holds one array.") from None
     try:
         array = np.asarray(value, np.float32)
     except ValueError:

@@ -20,7 +20,9 @@ def read(value: Value, words: Sequence[str], where: str) -> Int[np.ndarray, " wo
     >>> read("2 0 2", ["She", "sings", "."], "a.conllu, line 1").tolist()
     [2, 0, 2]
     """
-    given = value.split() if isinstance(value, str) else [str(each) for each in np.asarray(value).tolist()]
+    given = (
+        value.split() if isinstance(value, str) else [str(each) for each in np.atleast_1d(np.asarray(value)).tolist()]
+    )
     if len(given) != len(words):
         raise LexigraphError(f"{where}: there are {len(words)} words and {len(given)} heads; each has one.")
     for number, head in enumerate(given, 1):

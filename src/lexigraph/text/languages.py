@@ -54,6 +54,15 @@ def named(name: str) -> Lengths | None:
     return Lengths(language, low, high)
 
 
+def unnamed(name: str) -> str:
+    """What a language lacks whose name is there without lengths; nothing for other names."""
+    language = name.partition(":")[0]
+    known = NAME.fullmatch(f"{language}:10") and not NAME.fullmatch(name)
+    return (
+        f"A language made by code is named with its lengths: {language}:100, or {language}:101-150." if known else ""
+    )
+
+
 def strings(lengths: Lengths, count: int, seed: int = 0) -> Iterator[str]:
     """At most `count` strings, symbols apart. A language with one string of each length has each once."""
     language, low, high = lengths.language, lengths.low, lengths.high

@@ -60,9 +60,11 @@ def learn_vocabularies(
                     f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."
                 )
         elif kinds == {"number"}:
-            found[name] = Numbers.learn(number_of(value, example.line) for _, example, value in values)
+            numbers = ((number_of(value, example.where), example.where) for _, example, value in values)
+            found[name] = Numbers.learn(numbers)
         elif kinds <= {"vectors", "image"}:
-            found[name] = Numbers.learn((np.asarray(value) for _, _, value in values), sequences=kinds == {"vectors"})
+            arrays = ((np.asarray(value), example.where) for _, example, value in values)
+            found[name] = Numbers.learn(arrays, sequences=kinds == {"vectors"})
         else:
             raise LexigraphError(
                 f"The columns of the vocabulary {name!r} are of different kinds: {', '.join(kinds)}."

@@ -79,8 +79,8 @@ def judged(tree: Tree) -> Tree:
 def _composed(said: list[str], values: list[int]) -> int:
     """The last that judges does. Behind `not` it turns round, and beside `nobody`; what `but` denies stands first."""
     until = said.index("but") if "but" in said else len(said)
-    place, value = next(((i, values[i]) for i in reversed(range(until)) if values[i]), (0, 0))
-    turned = ("not" in said[:place]) != ("nobody" in said)
+    position, value = next(((i, values[i]) for i in reversed(range(until)) if values[i]), (0, 0))
+    turned = ("not" in said[:position]) != ("nobody" in said)
     return -value if turned else value
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
-from lexigraph.text import archives
+from lexigraph.text import archives, languages
 
 PIECE_CHARS = 1 << 16  # `pieces` hands out at most this many characters at once
 BLOCK_BYTES = 1 << 18  # small enough for the processor's cache, large enough to hide Python's overhead
@@ -190,7 +190,7 @@ def _check_exists(path: Path) -> None:
         names = [entry.name for entry in islice(path.parent.iterdir(), 10_000) if entry.is_file()]
         close = difflib.get_close_matches(path.name, names, n=1)
         hint = f"Did you mean '{close[0]}'?" if close else "Check the name and the folder."
-        raise LexigraphError(f"{path}: no such file. {hint}")
+        raise LexigraphError(f"{path}: no such file. {languages.unnamed(path.name) or hint}")
 
 
 def opened(path: Path) -> BufferedIOBase:

@@ -92,31 +92,31 @@ class SchemeCheck:
     def __init__(self) -> None:
         self.broken: dict[str, str] = {}  # by scheme, where the first tag stands that is not allowed
 
-    def read(self, tags: Sequence[str], line: int) -> None:
+    def read(self, tags: Sequence[str], where: str) -> None:
         """Refuse tags that leave no scheme, or that are none of spans."""
         for word, tag in enumerate(tags, 1):
             prefix, _, name = tag.partition("-")
             if tag != OUTSIDE and (len(prefix) != 1 or prefix not in PREFIXES[BIOES] or not name):
                 raise LexigraphError(
-                    f"Line {line}, word {word}: {tag!r} is no tag of a span. They are O, B-X and I-X, in BIOES also "
+                    f"{where}, word {word}: {tag!r} is no tag of a span. They are O, B-X and I-X, in BIOES also "
                     'E-X and S-X; for any other tags set model.scheme = "given".'
                 )
         for scheme in SCHEMES:
-            if scheme not in self.broken and (fault := _fault(tags, scheme, line)):
+            if scheme not in self.broken and (fault := _fault(tags, scheme, where)):
                 self.broken[scheme] = fault
         if len(self.broken) == len(SCHEMES):
             raise LexigraphError(
-                f"Line {line}: the tags of this file are inconsistent: {'; '.join(self.broken.values())}. "
+                f"{where}: the tags are inconsistent: {'; '.join(self.broken.values())}. "
                 'Correct them, or set model.scheme = "given", which takes any tags.'
             )
 
 
-def _fault(tags: Sequence[str], scheme: str, line: int) -> str:
+def _fault(tags: Sequence[str], scheme: str, where: str) -> str:
     """The first tag of a sentence that a scheme does not have, or not after the one before it."""
     for word, (before, tag) in enumerate(zip(["", *tags], [*tags, ""], strict=True), 1):
         if tag not in ("", OUTSIDE) and tag[0] not in PREFIXES[scheme]:
-            return f"{scheme} has no {tag} (line {line}, word {word})"
+            return f"{scheme} has no {tag} ({where}, word {word})"
         if not follows(before, tag, scheme):
             shown = f"{tag or 'end'} after {before or 'the beginning'}"
-            return f"{scheme} has no {shown} (line {line}, word {min(word, len(tags))})"
+            return f"{scheme} has no {shown} ({where}, word {min(word, len(tags))})"
     return ""

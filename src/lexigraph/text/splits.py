@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import UsageError
+from lexigraph.text.files import shown
 from lexigraph.text.tables import SPLITS
 
 
@@ -25,6 +26,17 @@ def shares_of(data: recipes.Data, given: Iterable[str]) -> dict[str, float]:
     spared = sum(share for name, share in shares.items() if name != "train" and name in given)
     missing = {name: share for name, share in shares.items() if share and name != "train" and name not in given}
     return {"train": shares["train"] + spared, **missing}
+
+
+def taken(data: recipes.Data) -> Iterator[str]:
+    """A sentence for a split that takes a share of the training text while the other one has a file of its own."""
+    given = [name for name in SPLITS if getattr(data, name)]
+    for name, share in shares_of(data, given).items():
+        if name != "train" and len(given) > 1:
+            yield (
+                f"Without --{name} FILE, {100 * share:.3g} % of {shown(data.train)} are kept for the "
+                f"{'test' if name == 'test' else 'validation'} and not learned: --set data.split=[1.0] learns all."
+            )
 
 
 def cutter(shares: dict[str, float]) -> Callable[[str], str]:

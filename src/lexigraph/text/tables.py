@@ -101,6 +101,12 @@ class Table:
         own = [name for name in tokens if not columns[name].cut]
         return own or tokens or [name for name, column in columns.items() if column.kind == "vectors"]
 
+    @property
+    def vocabularies(self) -> list[str]:
+        """The first column of tokens of each vocabulary."""
+        tokens = [(name, stored.column) for name, stored in self.columns.items() if stored.column.kind == "tokens"]
+        return list({column.vocabulary: name for name, column in reversed(tokens)}.values())[::-1]
+
     def fetch(
         self,
         rows: Rows,

@@ -123,6 +123,13 @@ def read(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Tree]]:
         )
 
 
+def refuse_other(value: object, field: str, where: str) -> None:
+    """Refuse what stands in the place of a tree's spans, in a file that is none of trees."""
+    if not isinstance(value, list | tuple) or not all(isinstance(span, Span) for span in value):
+        what = f"the {field} is no tree but {value!r:.40}"
+        raise LexigraphError(f"{where}: {what}. Trees stand in brackets, in files named .mrg, .ptb or .trees.")
+
+
 class _Reader:
     """Brackets as they come."""
 

@@ -145,15 +145,20 @@ class Numbers:
     deviations: tuple[float, ...] = ()
 
     @classmethod
-    def learn(cls, seen: Iterable[np.ndarray], sequences: bool = False) -> Numbers:
-        """Shape, mean and standard deviation of all numbers, in one pass. sequences: a value has many vectors."""
+    def learn(cls, seen: Iterable[tuple[np.ndarray, str]], sequences: bool = False) -> Numbers:
+        """Shape, mean and standard deviation of all numbers, in one pass; each value comes with where it stands.
+
+        sequences: a value has many vectors.
+        """
         shape: tuple[int, ...] | None = None
         count, total, squares = 0, np.zeros(()), np.zeros(())
-        for value in seen:
+        for value, where in seen:
             rows = (value if sequences else value[None]).astype(np.float64)
             shape = rows.shape[1:] if shape is None else shape
             if rows.shape[1:] != shape:
-                raise LexigraphError(f"Values of one column have different shapes: {shape} and {rows.shape[1:]}.")
+                raise LexigraphError(
+                    f"{where}: values of one column have different shapes, {rows.shape[1:]} here and {shape} before."
+                )
             count, total, squares = count + len(rows), total + rows.sum(0), squares + (rows**2).sum(0)
         means, mean = total / max(1, count), float(total.mean()) / max(1, count)
         deviations = np.sqrt(np.maximum(squares / max(1, count) - means**2, 1e-12))

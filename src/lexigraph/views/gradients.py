@@ -26,7 +26,7 @@ from lexigraph.errors import UsageError
 from lexigraph.models.rnn_lm import RecurrentLanguageModel
 from lexigraph.nn.network import Decoder, LanguageNetwork
 from lexigraph.views.gates import gates_along
-from lexigraph.views.picture import Picture, as_svg, made_by, subplots
+from lexigraph.views.picture import Picture, as_svg, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +62,11 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
     if not isinstance(network, RecurrentLanguageModel):
         raise UsageError(f"This {system} model has no recurrent state: there is nothing to follow back.")
     ids = windows(model, texts, steps)
+    return flow_through(network, ids, name or system, model.recipe.train.clip)
+
+
+def flow_through(network: Decoder, ids: Int[Tensor, "R T"], name: str, clip: float = 0.0) -> Flow:
+    """The same of a network, through windows of ids that are read from no state."""
     parameters = [p for p in network.parameters() if p.requires_grad]
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradient outside training
         states, loss = unrolled(network, ids)
@@ -70,7 +75,7 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
     network.zero_grad(set_to_none=True)
     with torch.no_grad():
         gates = {gate: saturation(values) for gate, values in gates_along(network, ids).items()}
-    return Flow(name or system, norms, singular_values(network), gates, total, model.recipe.train.clip)
+    return Flow(name, norms, singular_values(network), gates, total, clip)
 
 
 def windows(model: TextModel, texts: Sequence[str], steps: int) -> Int[Tensor, "R T"]:
@@ -134,8 +139,8 @@ def saturation(values: Tensor) -> tuple[float, float]:
 # ---- the picture ------------------------------------------------------------------------------------------------
 
 
-def picture(models: Sequence[TextModel], flows: Sequence[Flow]) -> Picture:
-    """Norms against steps back, singular values, and saturated gates."""
+def picture(flows: Sequence[Flow], made_by: str) -> Picture:
+    """Norms against steps back, singular values, and saturated gates. made_by: which runs it comes from."""
     lead = "How the gradient of one token's loss shrinks or grows on its way back, and what the weights say about it."
     parts: dict[str, Callable[[Axes, Sequence[Flow]], None]] = {
         "The gradient on its way back": _draw_norms,
@@ -161,7 +166,7 @@ def picture(models: Sequence[TextModel], flows: Sequence[Flow]) -> Picture:
             made[name] = as_svg(drawn)
         return made
 
-    return Picture("How the gradient flows back", lead, made_by(*models), figure, sections)
+    return Picture("How the gradient flows back", lead, made_by, figure, sections)
 
 
 def _draw_norms(axis: Axes, flows: Sequence[Flow]) -> None:
@@ -200,10 +205,10 @@ def _draw_gates(axis: Axes, flows: Sequence[Flow]) -> None:
     """A bar for each gate of each model: how often it is shut, and how often it is open."""
     named = "{}: {}" if len(flows) > 1 else "{1}"
     bars = [(named.format(each.name, gate), *shares) for each in flows for gate, shares in each.saturated.items()]
-    places = np.arange(len(bars))[::-1]
+    positions = np.arange(len(bars))[::-1]
     shut, opened = (np.array([bar[n] for bar in bars]) for n in (1, 2))
-    axis.barh(places, shut, color="0.35", label=f"shut (< {SHUT})")
-    axis.barh(places, 1 - shut - opened, left=shut, color="0.88", label="between")
-    axis.barh(places, opened, left=1 - opened, color="tab:orange", label=f"open (> {OPEN})")
-    axis.set(yticks=places, yticklabels=[bar[0] for bar in bars], xlim=(0, 1), xlabel="share of the values")
+    axis.barh(positions, shut, color="0.35", label=f"shut (< {SHUT})")
+    axis.barh(positions, 1 - shut - opened, left=shut, color="0.88", label="between")
+    axis.barh(positions, opened, left=1 - opened, color="tab:orange", label=f"open (> {OPEN})")
+    axis.set(yticks=positions, yticklabels=[bar[0] for bar in bars], xlim=(0, 1), xlabel="share of the values")
     axis.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.4, -0.13), ncols=3, frameon=False, handlelength=1)

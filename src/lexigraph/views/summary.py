@@ -17,6 +17,7 @@ from typing import Any, TypeGuard
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Recipe
+from lexigraph.registry import system
 from lexigraph.run import Run
 from lexigraph.stored import lines_in, shown_lines
 
@@ -46,6 +47,11 @@ COMMANDS = {  # ability → what one types after the run
     "similarity": "WORD WORD",
     "analogy": "WORD WORD WORD",
     "map": "--out map.html",
+}
+OF_FIELDS = {  # the same of systems that read something else than text
+    ("classify", "tree"): '"(? (? not) (? bad))"',
+    ("classify", "image"): "picture.png",
+    ("tag", "frames"): "sequence.npy",
 }
 
 
@@ -157,7 +163,9 @@ def commands(run: Run) -> list[str]:
     words = "words" in run.recipe().flat() or any(key.startswith("words.") for key in run.recipe().flat())
     group = "words " if words else ""
     abilities = [ability for ability in run.config().get("abilities", []) if ability in COMMANDS]
-    asked = [f"lexigraph {group}{ability} {folder} {COMMANDS[ability]}" for ability in abilities]
+    fields = () if words else system(run.recipe().system).fields
+    typed = COMMANDS | {ability: text for (ability, field), text in OF_FIELDS.items() if field in fields}
+    asked = [f"lexigraph {group}{ability} {folder} {typed[ability]}" for ability in abilities]
     return asked + ([] if words else [f"lexigraph eval {folder} --data FILE"])
 
 
