@@ -53,7 +53,9 @@ def along(model: TextModel, text: str) -> Along:
     """The gates while a text is read."""
     row = model.rows([text])[0][0]
     if not isinstance(model.network, RecurrentLanguageModel):
-        raise UsageError(f"This {model.recipe.system} model has no gates along a text: take a recurrent language model.")
+        raise UsageError(
+            f"This {model.recipe.system} model has no gates along a text: take a recurrent language model."
+        )
     found = gates_of(model, row)
     if not found:
         raise UsageError(f"Its cell, {model.recipe.model.cell}, has no gates: those of lstm and gru have.")

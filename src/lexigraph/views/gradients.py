@@ -58,7 +58,9 @@ def flow(model: TextModel, texts: Sequence[str], steps: int = 100, name: str = "
     """The gradient's way back through windows of so many tokens, or as many as the texts have."""
     network, system = model.network, model.recipe.system
     if not isinstance(network, LanguageNetwork):
-        raise UsageError(f"This {system} model does not go along one text: gradients are of recurrent language models.")
+        raise UsageError(
+            f"This {system} model does not go along one text: gradients are of recurrent language models."
+        )
     if not isinstance(network, RecurrentLanguageModel):
         raise UsageError(f"This {system} model has no recurrent state: there is nothing to follow back.")
     ids = windows(model, texts, steps)

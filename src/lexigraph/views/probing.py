@@ -75,8 +75,8 @@ def probed(model: TextModel, sentences: Sequence[Sentence], word: str = "") -> P
     """A probe of each layer; of one word alone, if it is named, whatever its case."""
     if (found := reader_of(model)) is None:
         raise UsageError(
-            f"This {model.recipe.system} model shows no layers to a probe: take one that reads for others, as elmo or "
-            "bert, or one that was trained with --from such a run."
+            f"This {model.recipe.system} model shows no layers to a probe: take one that reads for others, as elmo "
+            "or bert, or one that was trained with --from such a run."
         )
     reader, tokenizer = found
     half = len(sentences) // 2
