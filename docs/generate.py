@@ -327,6 +327,8 @@ def pictures(folder: Path) -> None:
     (folder / "sentiment.svg").write_text(_sentiment(), encoding="utf-8")
     _gradient_flow(folder / "gradient-flow.png")
     _cliff(folder / "cliff.png")
+    for plot in ("gradient-flow.png", "cliff.png"):
+        _in_few_colours(folder / plot)
     books = lexigraph.load("books", device="cpu")
     _sheet(folder / "sentences.png", books.pictures(list(SENTENCES)), list(SENTENCES))
     path, _ = books.path_between(*BLEND, steps=5)
@@ -404,6 +406,14 @@ def _cliff(file: Path) -> None:
     from lexigraph.views.picture import save
 
     save(cliff.picture(cliff.paths()), file)
+
+
+def _in_few_colours(file: Path) -> None:
+    """A plot needs no more than a palette, and is a third as large with one."""
+    from PIL import Image
+
+    with Image.open(file) as plot:
+        plot.convert("RGB").quantize(128).save(file, optimize=True)
 
 
 def _sheet(file: Path, drawn: Any, captions: list[str]) -> None:
