@@ -127,9 +127,7 @@ def gate_contrast(model: TextModel, count: int = 200) -> dict[str, dict[str, flo
         values = gates.along(model, f"{item.before} {item.verb}").values
         noun, end = item.noun, len(item.before.split())
         parts = {"noun": slice(noun, noun + 1), "between": slice(noun + 1, end), "verb": slice(end, end + 1)}
-        means = {
-            gate: {part: v[at].mean(0).cpu().numpy() for part, at in parts.items()} for gate, v in values.items()
-        }
+        means = {gate: {part: v[at].mean(0) for part, at in parts.items()} for gate, v in values.items()}
         places.append(means)
     found = {}
     for gate in places[0]:
