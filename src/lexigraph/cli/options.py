@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_CHARS = 1_000_000  # of a line with tabs, or of standard input
 CHUNK = 1 << 16  # bytes of standard input that are read at once
+KERNELS = "128"  # that oneDNN keeps, one for each shape of a batch: its 1,024 would grow in a stream without end
 Answer = TypeVar("Answer")
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the name of a bundled model.")]
 Device = Annotated[str, typer.Option(help="auto (CUDA, MPS, CPU), cpu, cuda, mps.")]
@@ -49,6 +50,7 @@ def load_model(run: Path, device: str, int8: bool = False) -> TextModel:
     """The model in a run folder; of one in 8 bits, it says what that costs."""
     from lexigraph.abilities.textmodel import TextModel
 
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", KERNELS)
     model = TextModel.load(run, device, int8)
     if int8:
         unknown = f"In 8 bits. `lexigraph eval {run} --data FILE --int8` tells what that costs."
