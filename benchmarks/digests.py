@@ -37,7 +37,7 @@ TEXTS = (
 )
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than their recipes'
     "transformer, separate": ("transformer", {"tokenizer.separate": True}),
-    "bert, two segments": ("bert", {"objective.next_sentence": True, "model.pooler": True}),
+    "bert, two segments": ("bert", {"objective.second": "order", "model.pooler": True}),
     "bert, whole words": ("bert", {"objective.whole_word": True}),
     "gpt, untied, Muon": ("gpt", {"model.tied": False, "train.optimizer": "muon"}),
     "picture, variational": ("picture", {"objective.variational": True, "objective.noise_level": 0.0}),

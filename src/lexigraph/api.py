@@ -170,7 +170,8 @@ def training_of(run: Run, world: World, network: Network | None = None) -> tuple
             load_weights(network, run.path / START)
     seed_everything(settings.seed, world.rank, settings.deterministic)
     plan = training_plan(tables["train"], network.traits, recipe)
-    steps = math.ceil(settings.epochs * plan.epoch_steps) if settings.epochs else settings.steps
+    mean_batches = (1 + settings.batch_growth) / 2  # of a step
+    steps = math.ceil(settings.epochs * plan.epoch_steps / mean_batches) if settings.epochs else settings.steps
     fetch = fetcher(tables["train"], network.traits, world.device)
     greater = task.METRICS[settings.metric]
     return Training(network, plan, fetch, settings, steps, world, greater_is_better=greater), main
@@ -221,7 +222,7 @@ def _train(run: Run, world: World, reporter: Reporter, network: Network | None =
 
 def _overview(recipe: Recipe, training: Training, train: Table) -> str:
     parameters = sum(p.numel() for p in training.network.parameters())
-    epochs, world = training.steps / training.plan.epoch_steps, training.world
+    epochs, world = training.batches_before(training.steps) / training.plan.epoch_steps, training.world
     where = f"{world.size} × {world.device.type}" if world.size > 1 else world.device.type
     sizes = {name: len(train.columns[name].counts) for name in train.vocabularies}
     held = f"{training.plan.tokens:,} {'in the text' if sizes else 'tokens in the data'}"

@@ -127,6 +127,12 @@ SYSTEMS: dict[str, System] = {
         "masked",
         (*LANGUAGE_MODEL, "fill"),
     ),
+    "gpt-bert": System(
+        "lexigraph.models.gpt_bert:GPTBERT",
+        "lexigraph.abilities.encoding:FillingLanguageModel",
+        "both_ways",
+        (*LANGUAGE_MODEL, "fill"),
+    ),
     "bert": _encoder("lexigraph.models.bert:BERT", "masked"),
     "elmo": System(
         "lexigraph.models.elmo:ELMo",

@@ -105,6 +105,9 @@ class Train:
     )
     batch_tokens: int = ranged(4096, 1, 1e9, about="tokens per step over all processes, padding included")
     accumulate: int = ranged(1, 1, 1_000_000, about="micro-batches per step: the same result in less memory")
+    batch_growth: int = ranged(
+        1, 1, 1024, about="batches in a step at the end: one in the first part of the training, two in the second …"
+    )
     seed: int = ranged(0, 0, 2**48, about="seed of all that is drawn at random: weights, order, dropout, corruption")
     optimizer: Literal["sgd", "rmsprop", "adam", "adamw", "muon"] = key("adamw", about="how gradients become steps")
     lr: float = ranged(1e-3, 0, 1000, about="the learning rate at its highest")

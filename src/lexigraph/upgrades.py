@@ -37,9 +37,13 @@ MOVED = {  # by system: parts of its network that are within another one now
     "tagger": {"embedding": "words.embedding", "lstm": "words.lstm.blocks.0.kernel"},
     "lstm-lm": {"lstm": "recurrent.blocks.0.kernel"},
 }
+VALUES = {  # keys that say more now: by the old key, the new one and what each old value is there
+    "objective.next_sentence": ("objective.second", {True: "order", False: "none"}),
+}
 RENAMED = {  # keys and values that recipes no longer have → what to do instead
     **{was: f"write {now}" for was, now in KEYS.items()},
     "data.unit = 'pair'": 'leave it out: a translator reads pairs anyway, bart and t5 with objective.noise = "none"',
+    "objective.next_sentence": 'write objective.second = "order" (are the parts of a text exchanged?) or "next"',
     **dict.fromkeys(
         ("train.slow", "train.slow_share"),
         "write what each part's rate is multiplied with: train.lr_scale = {encoder = 0.1}",
@@ -67,6 +71,10 @@ def recipe(tables: Tables, version: int) -> Tables:
         part, key = was.split(".")
         if key in tables.get(part, {}):
             tables[part][now.split(".")[1]] = tables[part].pop(key)
+    for was, (now, meaning) in VALUES.items():
+        part, key = was.split(".")
+        if key in tables.get(part, {}):
+            tables[part][now.split(".")[1]] = meaning[tables[part].pop(key)]
     if "slow" in tables.get("train", {}):
         share = tables["train"].pop("slow_share", 0.0)
         tables["train"]["lr_scale"] = dict.fromkeys(tables["train"].pop("slow"), share)

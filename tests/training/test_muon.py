@@ -71,7 +71,7 @@ def test_matrices_are_weights_of_products_not_tables():
         ("gpt", {"model.tied": False}, {"output.weight"}),
         ("transformer", {"model.tied": False}, {"output.weight"}),
         ("electra", {}, {"replaced.weight"}),
-        ("bert", {"model.pooler": True, "objective.next_sentence": True}, {"order.weight"}),
+        ("bert", {"model.pooler": True, "objective.second": "order"}, {"order.weight"}),
         ("lstm-lm", {"model.tied": False}, {"table"}),
         ("nplm", {"model.tied": False}, {"table"}),
     ],

@@ -115,10 +115,11 @@ def masked_scores(
 
 def signed(model: MaskFilling, table: Table, steps: int) -> str:
     """The signature, with what is masked."""
-    objective = model.recipe.objective
     flat = model.recipe.flat()
-    whole = {"masked": "whole-words"} if flat.get("objective.whole_word") else {}
-    return signature(model, table, steps, mask_rate=f"{objective.mask_rate:g}", **whole)
+    rate = flat.get("objective.final_mask_rate") or flat["objective.mask_rate"]
+    kinds = {"objective.spans": "spans", "objective.whole_word": "whole-words"}
+    kind = next((named for key, named in kinds.items() if flat.get(key)), "")
+    return signature(model, table, steps, mask_rate=f"{rate:g}", **({"masked": kind} if kind else {}))
 
 
 def unigram_baseline(seen: np.ndarray, wanted: np.ndarray, special: int) -> Unigrams:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lexigraph.nn.network import Network
+from lexigraph.nn.network import Examples, Network
 from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
 from lexigraph.text.planning import evaluation_plan
@@ -32,14 +32,24 @@ def baseline(train: Table) -> None:
 
 @torch.no_grad()
 def measured(
-    network: N, table: Table, recipe: Recipe, rows: Rows[N], device: torch.device, limit: int = 0
+    network: N,
+    table: Table,
+    recipe: Recipe,
+    rows: Rows[N],
+    device: torch.device,
+    limit: int = 0,
+    prepare: Callable[[Examples], Batch] | None = None,
 ) -> dict[str, np.ndarray]:
-    """What `rows` finds in each row of the table (a line, or a window of a stream), up to about `limit` tokens."""
+    """What `rows` finds in each row of the table (a line, or a window of a stream), up to about `limit` tokens.
+
+    prepare: what makes batches of examples, where it is not the network's own.
+    """
     plan = evaluation_plan(table, network.traits, recipe, limit)
+    prepare = prepare or network.prepare
     found: dict[str, list[np.ndarray]] = defaultdict(list)
     carry: Carry | None = None
     for step in range(plan.epoch_steps):
-        batch = network.prepare(table.fetch(plan.batch(step), network.traits)).to(device)
+        batch = prepare(table.fetch(plan.batch(step), network.traits)).to(device)
         sums, carry = rows(network, batch, None if plan.fresh(step) else carry)
         for name, values in sums.items():
             found[name].append(values.cpu().double().numpy())

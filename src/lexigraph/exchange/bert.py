@@ -131,6 +131,11 @@ def shape_to(
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     if config.activation not in names:
         raise LexigraphError(f"transformers' {family} has no activation {config.activation!r}.")
+    if config.gated or config.normed_by != "layer":
+        raise LexigraphError(
+            f"transformers' {family} has no gated feed-forward part and no RMS norms (model.gated = "
+            f"{str(config.gated).lower()}, model.normed_by = {config.normed_by!r})."
+        )
     if config.norm != "post":
         raise LexigraphError(f'transformers\' {family} has its norms behind the layers (model.norm = "post").')
     return {

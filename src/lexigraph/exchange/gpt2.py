@@ -74,6 +74,7 @@ def config_from(theirs: Theirs) -> Settings:
 def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+    refuse_newer_layers(config, "GPT-2")
     if config.positions == "rotary" or config.norm != "pre" or config.activation not in names:
         raise LexigraphError(
             "transformers' GPT-2 has learned positions, norms before each part and no swish: a GPT with "
@@ -94,6 +95,15 @@ def config_to(config: Config, vocabulary: int) -> Settings:
         "tie_word_embeddings": config.tied,
         **SUPPORTED,
     }
+
+
+def refuse_newer_layers(config: Config, family: str) -> None:
+    """Refuse layers that are not GPT-2's, nor GPT-NeoX's."""
+    if config.gated or config.normed_by != "layer":
+        raise LexigraphError(
+            f"transformers' {family} has no gated feed-forward part and no RMS norms: a GPT with model.gated = "
+            f"{str(config.gated).lower()} and model.normed_by = {config.normed_by!r} has no place there."
+        )
 
 
 def weights_from(theirs: dict[str, Tensor], config: Config) -> dict[str, Tensor]:

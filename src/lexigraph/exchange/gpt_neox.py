@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange.gpt2 import refuse_newer_layers
 from lexigraph.exchange.settings import Settings
 from lexigraph.models.gpt import Config
 
@@ -89,6 +90,7 @@ def config_from(theirs: Theirs) -> Settings:
 def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+    refuse_newer_layers(config, "GPT-NeoX")
     if config.positions != "rotary" or config.norm != "pre" or config.activation not in names:
         raise LexigraphError(
             "transformers' GPT-NeoX has rotary positions, norms before each part and no swish: a GPT with "

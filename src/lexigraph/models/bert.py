@@ -8,14 +8,17 @@
 A text is read as <begin> w_1 … w_n <end>. Of its tokens, 15 % are chosen to be guessed: most of them are replaced
 by <mask>, some become another token and some stay (objectives/masking.py); only they have a loss. With `dynamic`
 every epoch masks others (Liu et al. 2019), without it a text is masked in one way for ever; `whole_word` masks all
-pieces of a word together.
+pieces of a word together, `spans` runs of words (Joshi et al. 2020). The share may fall from `mask_rate` to
+`final_mask_rate` over the first `mask_steps` steps; what is measured is always measured at the last.
 
-Two segments (`objective.next_sentence`): sentence order (ALBERT's), not the paper's next sentence. The paper asks
-whether text B followed text A or came from elsewhere in the corpus. Here an example knows of no other one, so that
-batches may be cut in any way; therefore B comes from nearby: a text is cut in two, after the end of a sentence if
-there is one inside, else before a word; half of the texts have their parts exchanged, and the model tells which:
-<begin> A <end> B <end>. This is the task of Lan et al. (2020) in BERT's form. It means most where lines or windows
-hold several sentences: a line's first word gives itself away.
+A second task may be told from two segments, <begin> A <end> B <end> (`objective.second`):
+
+    next    B is the next line of the document or, half of the time, any other line: which? (Devlin et al. 2019)
+            The last line of a document, and a piece of a line that goes on, are not asked. What is too long for the
+            context is cut from the longer one: from A at its beginning, from B at its end.
+    order   a text is cut in two, after the end of a sentence if there is one inside, else before a word; half of the
+            time the parts are exchanged: are they? (ALBERT: Lan et al. 2020) It means most where lines or windows
+            hold several sentences: a line's first word gives itself away.
 
 Shapes: B batch, T time, K chosen positions of a text, d width, H heads, L layers, V vocabulary, e width of
 embeddings.
@@ -23,8 +26,9 @@ embeddings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -39,14 +43,17 @@ from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Examples, MaskFiller, Outputs, Seeds, States, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import masking
-from lexigraph.objectives.masked import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
-from lexigraph.objectives.next_token import IGNORE, next_token_terms
+from lexigraph.objectives.masked import Frame, Words, beginnings, check_rates, contents, framed, rate_at, seeds_for
+from lexigraph.objectives.next_token import IGNORE, Padded, next_token_terms
 from lexigraph.objectives.rng import random_of
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
 from lexigraph.text.columns import MAIN, Column, Columns, Traits
+from lexigraph.text.tables import Row
 from lexigraph.text.vocabularies import Vocabularies
+
+AFTER, ELSEWHERE = "after", "elsewhere"  # columns: the next line of the document, and any other line
 
 
 @dataclass(frozen=True)
@@ -61,17 +68,26 @@ class Config:
     eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
-    pooler: bool = key(False, about="whether it has the head that tells the order of two segments")
+    pooler: bool = key(False, about="whether it has the head that judges two segments")
+    gated: bool = key(False, about="a third matrix in the feed-forward part, whose output multiplies the activation")
+    normed_by: Literal["layer", "rms"] = key(
+        "layer", about="what the layers' norms divide by: the deviation (layer) or the root mean square (rms)"
+    )
 
 
 @dataclass(frozen=True)
 class Objective:
     mask_rate: float = ranged(0.15, 0, 1, about="share of the tokens that are masked and predicted")
     dynamic: bool = key(True, about="mask other tokens in every epoch")
+    final_mask_rate: float = ranged(
+        0.0, 0, 1, about="the share that mask_rate falls or rises to, in a straight line; 0: it stays"
+    )
+    mask_steps: int = ranged(0, 0, about="how many steps it takes the masking rate to become final_mask_rate")
     whole_word: bool = key(False, about="mask all pieces of a word, or none")
-    next_sentence: bool = key(
-        False,
-        about="also tell whether the two parts of a text are exchanged (ALBERT's sentence order); needs model.pooler",
+    spans: bool = key(False, about="mask runs of 1 to 10 whole words, short ones more often (SpanBERT)")
+    second: Literal["none", "next", "order"] = key(
+        "none",
+        about="a second task: does B follow A in the document (next), or are parts of a text exchanged (order)?",
     )
 
 
@@ -82,17 +98,30 @@ class BERT(MaskFiller):
         super().__init__()
         tokens = vocabularies.tokens()
         vocabulary = len(tokens)
-        check_rate(objective.mask_rate)
-        if objective.next_sentence and not (config.pooler and config.segments > 1):
-            raise UsageError("objective.next_sentence needs model.pooler = true and two model.segments.")
+        check_rates(objective)
+        paired = objective.second != "none"
+        if paired and not (config.pooler and config.segments > 1):
+            raise UsageError(
+                f'objective.second = "{objective.second}" needs model.pooler = true and two model.segments.'
+            )
         inner = config.inner or 4 * config.dim
-        shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, config.norm, eps=config.eps)
+        shape = Shape(
+            config.dim,
+            config.heads,
+            inner,
+            config.activation,
+            config.dropout,
+            config.norm,
+            config.normed_by,
+            config.eps,
+            gated=config.gated,
+        )
         self.config, self.objective, self.vocabulary, self.width = config, objective, vocabulary, config.dim
         self.frame, self.words = Frame.of(tokens), Words.of(tokens)
-        self.context = config.context - 2 - objective.next_sentence  # tokens of a text, without boundaries
+        self.context = config.context - 2 - paired  # tokens of a text, without boundaries
         if self.context < 1:
             raise UsageError(f"model.context = {config.context} has no room for a token between the boundaries.")
-        terms = ("loss", "next_sentence") if objective.next_sentence else ("loss",)
+        terms = ("loss", "second") if paired else ("loss",)
         self.traits = Traits(context=self.context, corrupts_on_host=True, terms=terms)
         self.embedding = Embedding(
             vocabulary, config.dim, config.context, config.segments, config.eps, config.dropout
@@ -103,22 +132,22 @@ class BERT(MaskFiller):
         if config.pooler:
             self.pool, self.order = nn.Linear(config.dim, config.dim), OutputTable(config.dim, 2)
             for parameter in (*self.pool.parameters(), *self.order.parameters()):
-                parameter.requires_grad_(objective.next_sentence)  # else nothing is asked of them
+                parameter.requires_grad_(paired)  # else nothing is asked of them
         self.special = max(self.frame.first_word, self.words.first)  # ids below are no words
         self.apply(initialise)
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        return {"text": Column("tokens")}
-
-    def remark(self, examples: Examples) -> str:
-        """What a user should know before training: which task the second segment serves."""
-        if not self.objective.next_sentence:
-            return ""
-        return (
-            "objective.next_sentence is sentence order (ALBERT's), not the paper's next sentence: both segments come "
-            "from one text, half of the time exchanged, and none from elsewhere in the corpus."
-        )
+        found = {"text": Column("tokens")}
+        if cast(Objective, recipe.objective).second == "next":
+            if recipe.data.unit != "line" or recipe.data.documents in ("none", "line"):
+                raise UsageError(
+                    'objective.second = "next" reads lines in the order of their document: set data.unit=line and '
+                    "data.documents=blank (blank lines between documents), file, or a column that numbers them."
+                )
+            found[AFTER] = Column("tokens", field="text", at="after", optional=True)
+            found[ELSEWHERE] = Column("tokens", field="text", at="random", optional=True)
+        return found
 
     def forward(
         self,
@@ -169,33 +198,45 @@ class BERT(MaskFiller):
         """A batch from token sequences, boundaries included: some tokens hidden, and where they stood."""
         objective, texts = self.objective, ragged(examples["text"])
         own = seeds_for(texts, None if seeds is None else seeds[MAIN], objective.dynamic)
+        rate = rate_at(objective, step)
         rows: list[tuple[np.ndarray, np.ndarray]] = []
-        cuts, exchanged = [], []
-        for text, seed in zip(texts, own.tolist(), strict=True):
+        cuts, misplaced = [], []
+        for index, (text, seed) in enumerate(zip(texts, own.tolist(), strict=True)):
             random, row = random_of(seed), contents(text, self.context, self.frame)
             cut = 0
-            if objective.next_sentence:
-                row, cut, swapped = two_segments(row, random, self.words)
+            if objective.second == "order":
+                row, cut, wrong = two_segments(row, random, self.words)
+            elif objective.second == "next":
+                goes_on = text[-1] != self.frame.end
+                after, elsewhere = (self._segment(examples[name], index) for name in (AFTER, ELSEWHERE))
+                row, cut, wrong = next_segment(row, after[:0] if goes_on else after, elsewhere, random, self.context)
+            if objective.second != "none":
                 cuts.append(cut)
-                exchanged.append(swapped)
-            begins = beginnings(self.words, row, cut) if objective.whole_word else None
+                misplaced.append(wrong)
+            by_word = objective.whole_word or objective.spans
             rows.append(
                 masking.masked(
                     row,
                     random,
-                    mask_rate=objective.mask_rate,
+                    mask_rate=rate,
                     mask=self.frame.mask,
                     vocabulary=self.vocabulary,
                     special=self.special,
-                    begins=begins,
+                    begins=beginnings(self.words, row, cut) if by_word else None,
+                    spans=objective.spans,
                 )
             )
         tensors = framed(rows, cuts, self.frame)
         counts = {"loss": float((tensors["targets"] != IGNORE).sum())}
-        if objective.next_sentence:
-            tensors["exchanged"] = torch.tensor(exchanged)
-            counts["next_sentence"] = float(len(rows))
+        if objective.second != "none":
+            tensors["misplaced"] = torch.tensor(misplaced)
+            counts["second"] = float((tensors["misplaced"] != IGNORE).sum())
         return Batch(tensors, counts)
+
+    def _segment(self, rows: Sequence[Row] | Padded, index: int) -> Int[np.ndarray, " n"]:
+        """The tokens of a neighbour, as many as there can be room for."""
+        row = ragged(rows)[index]
+        return contents(row[: self.context + 1], self.context, self.frame)
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
         hidden = self.hidden(batch["inputs"], batch["lengths"], batch.tensors.get("segments"))
@@ -203,9 +244,10 @@ class BERT(MaskFiller):
         terms = next_token_terms(
             guessed, self.embedding.tokens.weight, batch, bias=self.head.bias, pad=self.frame.pad
         )
-        if self.objective.next_sentence:
-            nll = F.cross_entropy(self.order(self.pooled(hidden)), batch["exchanged"], reduction="sum")
-            terms["next_sentence"] = Term(nll, batch.counts["next_sentence"])
+        if self.objective.second != "none":
+            judged = self.order(self.pooled(hidden))
+            nll = F.cross_entropy(judged, batch["misplaced"], ignore_index=IGNORE, reduction="sum")
+            terms["second"] = Term(nll, batch.counts["second"])
         return terms, None
 
     def attention_weights(
@@ -232,3 +274,19 @@ def two_segments(
     if swapped:
         row, cut = np.concatenate([row[cut:], row[:cut]]), len(row) - cut
     return row, cut, swapped
+
+
+def next_segment(
+    row: Int[np.ndarray, " n"],
+    after: Int[np.ndarray, " m"],
+    elsewhere: Int[np.ndarray, " k"],
+    random: np.random.Generator,
+    longest: int,
+) -> tuple[Int[np.ndarray, " both"], int, int]:
+    """A text and what comes after it or, half of the time, another: both, the length of the first, and whether the
+    second is misplaced (IGNORE: nothing comes after, so that it is not asked)."""
+    wrong = int(random.integers(2))
+    second = after if len(after) and not wrong else elsewhere
+    kept = min(len(second), max(longest // 2, longest - len(row)))  # the longer one is cut first
+    row, second = row[max(0, len(row) + kept - longest) :], second[:kept]
+    return np.concatenate([row, second]), len(row), wrong if len(after) else IGNORE

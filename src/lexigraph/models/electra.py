@@ -35,7 +35,7 @@ from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Detector, Examples, Outputs, Seeds, States, ragged
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives import masking, rng
-from lexigraph.objectives.masked import Frame, Words, beginnings, check_rate, contents, framed, seeds_for
+from lexigraph.objectives.masked import Frame, Words, beginnings, check_rates, contents, framed, rate_at, seeds_for
 from lexigraph.objectives.next_token import IGNORE, SLICE, WIDE_SLICE, linear_cross_entropy
 from lexigraph.objectives.rng import random_of
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
@@ -66,12 +66,20 @@ class Config:
     eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    gated: bool = key(False, about="a third matrix in the feed-forward part, whose output multiplies the activation")
+    normed_by: Literal["layer", "rms"] = key(
+        "layer", about="what the layers' norms divide by: the deviation (layer) or the root mean square (rms)"
+    )
 
 
 @dataclass(frozen=True)
 class Objective:
     mask_rate: float = ranged(0.15, 0, 1, about="share of the tokens that are masked and predicted")
     dynamic: bool = key(True, about="mask other tokens in every epoch")
+    final_mask_rate: float = ranged(
+        0.0, 0, 1, about="the share that mask_rate falls or rises to, in a straight line; 0: it stays"
+    )
+    mask_steps: int = ranged(0, 0, about="how many steps it takes the masking rate to become final_mask_rate")
     whole_word: bool = key(False, about="mask all pieces of a word, or none")
     discriminator_weight: float = ranged(
         50.0, 0, about="weight of the discriminator's loss, which is far smaller than the generator's"
@@ -85,7 +93,7 @@ class ELECTRA(Detector):
         super().__init__()
         tokens = vocabularies.tokens()
         vocabulary = len(tokens)
-        check_rate(objective.mask_rate)
+        check_rates(objective)
         if config.activation not in ACTIVATIONS:
             raise UsageError(f"model.activation = {config.activation!r} must be one of {', '.join(ACTIVATIONS)}.")
         self.config, self.objective, self.vocabulary = config, objective, vocabulary
@@ -181,12 +189,11 @@ class ELECTRA(Detector):
         """A batch from token sequences, boundaries included: some tokens hidden, and where they stood."""
         texts, rows = ragged(examples["text"]), []
         own = seeds_for(texts, None if seeds is None else seeds[MAIN], self.objective.dynamic)
+        rate = rate_at(self.objective, step)
         for text, seed in zip(texts, own.tolist(), strict=True):
             random, row = random_of(seed), contents(text, self.context, self.frame)
             begins = beginnings(self.words, row) if self.objective.whole_word else None
-            chosen = masking.choose(
-                row, random, special=self.special, mask_rate=self.objective.mask_rate, begins=begins
-            )
+            chosen = masking.choose(row, random, special=self.special, mask_rate=rate, begins=begins)
             hidden = row.copy()
             hidden[chosen] = self.frame.mask
             rows.append((hidden, masking.targets_at(row, chosen)))
@@ -258,4 +265,14 @@ def _shape(config: Config, share: float) -> Shape:
             "change these, or model.generator_share."
         )
     inner = max(1, round(share * (config.inner or 4 * config.dim)))
-    return Shape(dim, heads, inner, config.activation, config.dropout, config.norm, eps=config.eps)
+    return Shape(
+        dim,
+        heads,
+        inner,
+        config.activation,
+        config.dropout,
+        config.norm,
+        config.normed_by,
+        config.eps,
+        gated=config.gated,
+    )

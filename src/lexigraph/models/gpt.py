@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lexigraph.errors import LexigraphError
-from lexigraph.nn.attention import before
+from lexigraph.nn.attention import Mask, before
 from lexigraph.nn.cache import CachedState, KeyValue, KeyValueCache
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
@@ -55,6 +55,10 @@ class Config:
     dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
     tied: bool = key(True, about="one table for input and output")
     bias: bool = key(True, about="biases in linear layers and norms")
+    gated: bool = key(False, about="a third matrix in the feed-forward part, whose output multiplies the activation")
+    normed_by: Literal["layer", "rms"] = key(
+        "layer", about="what norms divide by: the deviation (layer) or the root mean square (rms)"
+    )
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,15 @@ class GPT(LanguageNetwork):
         tokens = vocabularies.tokens()
         inner = config.inner or 4 * config.dim
         shape = Shape(
-            config.dim, config.heads, inner, config.activation, config.dropout, config.norm, bias=config.bias
+            config.dim,
+            config.heads,
+            inner,
+            config.activation,
+            config.dropout,
+            config.norm,
+            config.normed_by,
+            bias=config.bias,
+            gated=config.gated,
         )
         if config.positions == "rotary" and config.dim // config.heads % 2:
             raise LexigraphError(
@@ -116,16 +128,16 @@ class GPT(LanguageNetwork):
         `lengths` is not needed."""
         return F.linear(self.hidden(ids), self.output_table)
 
-    def hidden(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T d"]:
-        """The last layer's output."""
+    def hidden(self, ids: Int[Tensor, "B T"], mask: Mask | None = None) -> Float[Tensor, "B T d"]:
+        """The last layer's output; with a mask, every position looks where that allows, and not just back."""
         if ids.shape[1] > self.context:
             raise LexigraphError(f"{ids.shape[1]} tokens are more than the model's context of {self.context}.")
-        return self.norm(self._through(ids, _in_order(ids), causal=True))
+        return self.norm(self._through(ids, _in_order(ids), mask=mask, causal=mask is None))
 
-    def states(self, batch: Batch) -> States:
+    def states(self, batch: Batch, mask: Mask | None = None) -> States:
         layers: list[Tensor] = []
         positions = _in_order(batch["inputs"])
-        x = self._through(batch["inputs"], positions, states=layers, causal=True)
+        x = self._through(batch["inputs"], positions, states=layers, mask=mask, causal=mask is None)
         return States([*layers, self.norm(x)], batch["lengths"])
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -23,10 +24,40 @@ from lexigraph.objectives.rng import seeds_of_content
 from lexigraph.text.vocabularies import Tokens, role
 
 
-def check_rate(mask_rate: float) -> None:
+class Rates(Protocol):
+    """What an objective says of the share of tokens that are masked."""
+
+    @property
+    def mask_rate(self) -> float: ...
+    @property
+    def final_mask_rate(self) -> float: ...
+    @property
+    def mask_steps(self) -> int: ...
+
+
+def rate_at(objective: Rates, step: int | None) -> float:
+    """The share of tokens that are masked at a step of training; in evaluation, which has none, always the last."""
+    first, last = objective.mask_rate, objective.final_mask_rate or objective.mask_rate
+    return last if step is None or first == last else first + (last - first) * min(1.0, step / objective.mask_steps)
+
+
+def check_rates(objective: Rates) -> None:
+    """Refuse rates that mask nothing or all, and one that changes over no steps."""
+    check_rate(objective.mask_rate)
+    if not objective.final_mask_rate:
+        return
+    check_rate(objective.final_mask_rate, "final_mask_rate")
+    if not objective.mask_steps:
+        raise UsageError(
+            "objective.final_mask_rate needs objective.mask_steps: over how many steps the masking rate goes there "
+            "(all of train.steps, as a rule)."
+        )
+
+
+def check_rate(mask_rate: float, name: str = "mask_rate") -> None:
     if not 0 < mask_rate < 1:
         raise UsageError(
-            f"objective.mask_rate = {mask_rate} must be a share of the tokens: more than 0 and less than 1."
+            f"objective.{name} = {mask_rate} must be a share of the tokens: more than 0 and less than 1."
         )
 
 

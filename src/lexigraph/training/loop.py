@@ -16,7 +16,7 @@ from lexigraph.run import Run
 from lexigraph.training import checkpoint
 from lexigraph.training.checkpoint import Progress
 from lexigraph.training.progress import Log, Recent, Reporter, peak_memory
-from lexigraph.training.schedules import rate
+from lexigraph.training.schedules import rate, step_of
 from lexigraph.training.signals import Stopped, caught_signals
 from lexigraph.training.step import Training
 from lexigraph.weights import snapshot
@@ -57,7 +57,10 @@ def fit(training: Training, run: Run, validate: Validate | None, reporter: Repor
             if _better(training, scores.get(settings.metric)):
                 checkpoint.save_weights(training.network, run.path / "model.safetensors", world)
 
-    snapshots = {max(1, round(epoch * training.plan.epoch_steps)): epoch for epoch in settings.snapshots}
+    epoch_steps, growth = training.plan.epoch_steps, settings.batch_growth
+    snapshots = {
+        step_of(max(1, round(epoch * epoch_steps)), training.steps, growth): epoch for epoch in settings.snapshots
+    }
 
     with ExitStack() as closing:
         closing.callback(reporter.close)
@@ -176,7 +179,7 @@ def _memory_explained(training: Training) -> Iterator[None]:
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
         if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "DefaultCPUAllocator" not in str(error):
             raise
-        tables = training.plan.batch(training.progress.step)
+        tables = training.plan.batch(training.batches_before(training.progress.step))
         rows = max(tables.values(), key=lambda rows: int(rows.lengths.sum()))
         accumulate = training.settings.accumulate
         also = " and train.cuda_graphs=false" if training.settings.cuda_graphs else ""

@@ -1,4 +1,4 @@
-"""How the learning rate moves, as a pure function of the step; the optimizers that take it; and clipped gradients.
+"""How the learning rate and the batch move, as pure functions of the step; the optimizers; and clipped gradients.
 
 With lr the peak rate, w the warm-up and i = 1, 2, … the step:
 
@@ -8,6 +8,9 @@ With lr the peak rate, w the warm-up and i = 1, 2, … the step:
     cosine         the same ends, along half a cosine
     inverse-sqrt   lr · √(w / i): Vaswani et al.'s d^-0.5 · min(i^-0.5, i · w^-1.5) with lr = (d · w)^-0.5
                    (restarted: i starts again every `restart_every` steps)
+
+A step takes one batch of the plan or, where batches grow to G times their size, g of them in the g-th of G equal
+parts of the training; each is read by itself, so that no more memory is needed than for one.
 
 The optimizers (torch.optim), with g the gradient, μ momentum, ρ rmsprop_decay:
 
@@ -21,6 +24,7 @@ and clipping: each entry of g to ± clip_value, then g · min(1, clip / ‖g‖)
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 
 import torch
@@ -46,6 +50,20 @@ def rate(step: int, steps: int, settings: Train) -> float:
     done = (step - warmup) / max(1, steps - warmup)
     share = 1 - done if settings.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
     return settings.lr * (settings.final_lr + (1 - settings.final_lr) * share)
+
+
+def batches_before(step: int, steps: int, growth: int) -> int:
+    """How many batches of the plan the steps before `step` (counted from 0) take, where batches grow `growth`-fold.
+
+    >>> [batches_before(step, 8, 4) for step in range(9)]           # steps of 1, 1, 2, 2, 3, 3, 4 and 4 batches
+    [0, 1, 2, 4, 6, 9, 12, 16, 20]
+    """
+    return sum(max(0, step - part * steps // growth) for part in range(growth))
+
+
+def step_of(batches: float, steps: int, growth: int) -> int:
+    """The first step by whose end so many batches are read; one more than there are, if they never are."""
+    return 1 + bisect_left(range(1, steps + 1), batches, key=lambda step: batches_before(step, steps, growth))
 
 
 def scales(network: nn.Module, settings: Train) -> dict[int, float]:

@@ -30,7 +30,7 @@ from lexigraph.training.cuda_graphs import Recorder
 from lexigraph.training.distribution import World, parallelise, synchronising
 from lexigraph.training.pipeline import Pipeline, check_pipeline
 from lexigraph.training.resident import Fetch
-from lexigraph.training.schedules import clip_gradients, rate, scales
+from lexigraph.training.schedules import batches_before, clip_gradients, rate, scales
 from lexigraph.training.schedules import optimizer as make_optimizer
 from lexigraph.training.signals import Signals, Stopped
 
@@ -58,6 +58,7 @@ class Training:
             raise LexigraphError(
                 "This loss compares the rows of a batch with each other: train.accumulate must be 1."
             )
+        self._check_growth()
         if settings.optimizer == "muon" and world.size > 1 and settings.parallel == "fully_shard":
             raise UsageError("Muon needs whole matrices: set train.parallel=ddp, or another train.optimizer.")
         # With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (torch 2.11).
@@ -97,6 +98,16 @@ class Training:
                 module.compile(dynamic=many_shapes)
         return self.module
 
+    def _check_growth(self) -> None:
+        """Refuse steps of several batches where a step can have but one."""
+        if self.settings.batch_growth == 1:
+            return
+        traits = self.network.traits
+        if traits.stateful:
+            raise UsageError("A system that carries memory reads one batch a step: set train.batch_growth=1.")
+        if traits.batch_coupled:
+            raise UsageError("This loss compares the rows of a batch with each other: train.batch_growth must be 1.")
+
     def _recorder(self) -> Recorder:
         """Records and replays passes, where that can be done."""
         check_cuda_graphs(self.settings, self.world)
@@ -117,12 +128,10 @@ class Training:
     def step(self) -> dict[str, Tensor]:
         """One optimizer step on the next global batch; its loss and gradient norm, still on the device."""
         settings, world, index = self.settings, self.world, self.progress.step
-        if self.plan.fresh(index):
+        if self.plan.fresh(self.batches_before(index)):
             self.carries = [None] * settings.accumulate
-        carries, random = (
-            list(self.carries),
-            checkpoint.random_states(world.device) if settings.accumulate > 1 else {},
-        )
+        several = settings.accumulate > 1 or settings.batch_growth > 1
+        carries, random = list(self.carries), checkpoint.random_states(world.device) if several else {}
         batches, mine = self._micro_batches(index)
         names = list(self.network.traits.terms)
         summed = self.sharing.summed(
@@ -164,25 +173,34 @@ class Training:
             if number and world.size == 1:  # of several processes, none can stop by itself
                 self.signals.check()
             with synchronising(self.module, number == len(batches) - 1), self._autocast():
-                terms, carry = self.compiled(batch.to(world.device).tensors, names, self.carries[number])
-                self.carries[number] = carry
+                part_of_stream = number % len(self.carries)
+                terms, carry = self.compiled(batch.to(world.device).tensors, names, self.carries[part_of_stream])
+                self.carries[part_of_stream] = carry
                 part = value(terms, counts) * weight
                 self.scaler.scale(part * world.size).backward()
             loss += part.detach()
         return loss
 
+    def batches_before(self, step: int) -> int:
+        """How many batches of the plan the steps before this one take."""
+        return batches_before(step, self.steps, self.settings.batch_growth)
+
     def _micro_batches(self, index: int) -> tuple[list[Batch], list[float]]:
-        """This process's slices of the global batch. One without rows stands in with weight 0: it takes part in
-        the exchange of gradients, but contributes nothing."""
-        tables, sharing = self.plan.batch(index), self.sharing
+        """This process's slices of the step's global batches. One without rows stands in with weight 0: it takes part
+        in the exchange of gradients, but contributes nothing."""
+        sharing = self.sharing
         parts = self.settings.accumulate * sharing.size
         batches, mine = [], []
-        for number in range(self.settings.accumulate):
-            part = {name: share(rows, number * sharing.size + sharing.rank, parts) for name, rows in tables.items()}
-            some = any(map(len, part.values()))
-            stand_in = {name: rows[:1] for name, rows in tables.items()}
-            batches.append(self._prepared({k: v for k, v in part.items() if len(v)} if some else stand_in, index))
-            mine.append(float(some))
+        for planned in range(self.batches_before(index), self.batches_before(index + 1)):
+            tables = self.plan.batch(planned)
+            for number in range(self.settings.accumulate):
+                own = number * sharing.size + sharing.rank
+                part = {name: share(rows, own, parts) for name, rows in tables.items()}
+                some = any(map(len, part.values()))
+                stand_in = {name: rows[:1] for name, rows in tables.items()}
+                rows_of = {name: rows for name, rows in part.items() if len(rows)} if some else stand_in
+                batches.append(self._prepared(rows_of, index))
+                mine.append(float(some))
         return batches, mine
 
     def _prepared(self, rows: Mapping[str, Rows], index: int) -> Batch:
@@ -257,11 +275,12 @@ def precision(name: str, device: torch.device) -> torch.dtype:
 
 def check_cuda_graphs(settings: Train, world: World) -> None:
     """Refuse CUDA graphs where there can be none."""
-    alone = world.device.type == "cuda" and world.size == 1 and settings.accumulate == 1
+    one = settings.accumulate == 1 and settings.batch_growth == 1
+    alone = world.device.type == "cuda" and world.size == 1 and one
     if settings.cuda_graphs and (not alone or settings.precision == "fp16"):
         raise UsageError(
-            "train.cuda_graphs needs one process on CUDA, train.accumulate = 1 and no fp16: set "
-            "train.cuda_graphs=false."
+            "train.cuda_graphs needs one process on CUDA, train.accumulate = 1, train.batch_growth = 1 and no fp16: "
+            "set train.cuda_graphs=false."
         )
 
 
