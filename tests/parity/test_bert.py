@@ -65,7 +65,7 @@ def test_logits_of_padded_rows_are_those_of_bert(size, lengths):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_hidden_states_pooler_and_order_are_those_of_bert(size, lengths):
-    ours, theirs = pair(size, "BertForPreTraining", next_sentence=True)
+    ours, theirs = pair(size, "BertForPreTraining", second="order")
     ids, segments = torch.randint(4, VOCABULARY, (3, 9)), torch.randint(2, (3, 9))
     seen = torch.arange(9) < torch.tensor(lengths)[:, None]
     with torch.no_grad():
@@ -80,13 +80,14 @@ def test_hidden_states_pooler_and_order_are_those_of_bert(size, lengths):
         assert_same(masked[:, 0], other.prediction_logits[torch.arange(3), positions[:, 0]])
 
 
-@pytest.mark.parametrize("next_sentence", [False, True])
-def test_losses_and_gradients_are_those_of_bert(next_sentence):
-    kind = "BertForPreTraining" if next_sentence else "BertForMaskedLM"
-    ours, theirs = pair(SIZES[1], kind, next_sentence=next_sentence)
+@pytest.mark.parametrize("second", ["none", "order", "next"])
+def test_losses_and_gradients_are_those_of_bert(second):
+    kind = "BertForMaskedLM" if second == "none" else "BertForPreTraining"
+    ours, theirs = pair(SIZES[1], kind, second=second)
     random = np.random.default_rng(0)
     rows = [np.array([2, *random.integers(4, VOCABULARY, length), 2]) for length in (17, 9, 3, 1)]
-    batch = ours.prepare({"text": rows}, {"": np.arange(4)})
+    others = {"after": [*rows[1:], np.array([2, 2])], "elsewhere": rows[::-1]} if second == "next" else {}
+    batch = ours.prepare({"text": rows, **others}, {"": np.arange(4)})
     loss = value(ours.loss(batch)[0])
     loss.backward()
     labels = torch.full_like(batch["inputs"], IGNORE)
@@ -94,8 +95,8 @@ def test_losses_and_gradients_are_those_of_bert(next_sentence):
         row[positions[targets != IGNORE]] = targets[targets != IGNORE]
     seen = (torch.arange(labels.shape[1]) < batch["lengths"][:, None]).long()
     more = {}
-    if next_sentence:
-        more = {"next_sentence_label": batch["exchanged"], "token_type_ids": batch["segments"]}
+    if second != "none":
+        more = {"next_sentence_label": batch["misplaced"], "token_type_ids": batch["segments"]}
     other = theirs(batch["inputs"], attention_mask=seen, labels=labels, **more).loss
     other.backward()
     assert_same(loss, other)
@@ -137,6 +138,9 @@ def test_models_that_are_built_otherwise_are_refused():
     ):
         with pytest.raises(LexigraphError):
             exchange.config_from(settings | change)
+    for newer in (bert.Config(gated=True), bert.Config(normed_by="rms")):
+        with pytest.raises(LexigraphError, match="gated"):
+            exchange.config_to(newer, VOCABULARY)
     with pytest.raises(LexigraphError, match="post"):
         exchange.config_to(bert.Config(norm="pre"), VOCABULARY)
     with pytest.raises(LexigraphError, match="lack"):

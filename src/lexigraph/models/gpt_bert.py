@@ -8,8 +8,8 @@ The network is a GPT (models/gpt.py), read in two ways; the output table and all
     loss       (1 - c) · mean NLL of masked tokens + c · mean NLL of next tokens          c = causal_share
 
 A masked token is predicted where the token before it stands (masked next-token prediction), so that in both ways a
-state stands for what comes next, and what is learned in one serves the other. A share c of the rows, each at random of
-its own, is read causally (1/16: one causal row to 15 masked ones); the others are masked as BERT's are
+state stands for what comes next, and what is learned in one serves the other. A share c of the rows, each at random
+of its own, is read causally (1/16: one causal row to 15 masked ones); the others are masked as BERT's are
 (objectives/masking.py). In evaluation every text is read both ways.
 
 Shapes: B batch, T time, K masked positions of a text, d width, V vocabulary, R rows of a search.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from lexigraph.objectives.rng import seeds_of_content
 from lexigraph.text.vocabularies import Tokens, role
 
 
+@runtime_checkable
 class Rates(Protocol):
     """What an objective says of the share of tokens that are masked."""
 
