@@ -35,7 +35,7 @@ from lexigraph.training.pipeline import check_pipeline
 from lexigraph.training.progress import Reporter
 from lexigraph.training.resident import fetcher
 from lexigraph.training.schedules import optimizer
-from lexigraph.training.step import seed_everything
+from lexigraph.training.step import check_batches, seed_everything
 from lexigraph.weights import write_tensors
 
 TABLES = "tables"  # the folder of the encoded text, until the run is finished
@@ -141,6 +141,7 @@ def task_of(recipe: Recipe) -> Task:
 def _rehearse(network: Network, tables: dict[str, dict[str, Table]], recipe: Recipe, reporter: Reporter) -> None:
     """Meet now, before there is a run folder, what a wrong setting would do at the first step or validation."""
     traits, train = network.traits, tables["train"]
+    check_batches(traits, recipe.train)
     plan = training_plan(train, traits, recipe)
     first = fetcher(train, traits, torch.device("cpu"))({name: rows[:1] for name, rows in plan.batch(0).items()}, {})
     optimizer(network, recipe.train, fused=False)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import lexigraph
-from lexigraph import api
+from lexigraph import api, upgrades
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation import masked
 from lexigraph.models import bert, electra
@@ -163,6 +163,12 @@ def test_a_tokenizer_without_a_mask_is_refused():
         BERT(Config(), Objective(), Vocabularies({"text": tokenizer}))
     with pytest.raises(UsageError, match=r"objective\.mask_rate"):
         network(Objective(mask_rate=1.5))
+
+
+@pytest.mark.parametrize(("was", "now"), [(True, "order"), (False, "none")])
+def test_a_run_of_before_keeps_its_second_task(was, now):
+    tables = {"system": "bert", "objective": {"mask_rate": 0.15, "next_sentence": was}}
+    assert upgrades.recipe(tables, 2)["objective"] == {"mask_rate": 0.15, "second": now}
 
 
 # ---- two segments ----------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from lexigraph.objectives.terms import Batch, Carry, value
 from lexigraph.recipe import Train
 from lexigraph.run import Run
 from lexigraph.text.batches import Plan, Rows, share
+from lexigraph.text.columns import Traits
 from lexigraph.training import checkpoint
 from lexigraph.training.average import Average
 from lexigraph.training.checkpoint import Progress
@@ -54,11 +55,7 @@ class Training:
 
     def __post_init__(self) -> None:
         settings, world = self.settings, self.world
-        if settings.accumulate > 1 and self.network.traits.batch_coupled:
-            raise LexigraphError(
-                "This loss compares the rows of a batch with each other: train.accumulate must be 1."
-            )
-        self._check_growth()
+        check_batches(self.network.traits, settings)
         if settings.optimizer == "muon" and world.size > 1 and settings.parallel == "fully_shard":
             raise UsageError("Muon needs whole matrices: set train.parallel=ddp, or another train.optimizer.")
         # With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (torch 2.11).
@@ -97,16 +94,6 @@ class Training:
             if isinstance(module, regions):
                 module.compile(dynamic=many_shapes)
         return self.module
-
-    def _check_growth(self) -> None:
-        """Refuse steps of several batches where a step can have but one."""
-        if self.settings.batch_growth == 1:
-            return
-        traits = self.network.traits
-        if traits.stateful:
-            raise UsageError("A system that carries memory reads one batch a step: set train.batch_growth=1.")
-        if traits.batch_coupled:
-            raise UsageError("This loss compares the rows of a batch with each other: train.batch_growth must be 1.")
 
     def _recorder(self) -> Recorder:
         """Records and replays passes, where that can be done."""
@@ -271,6 +258,15 @@ def precision(name: str, device: torch.device) -> torch.dtype:
     if name == "fp16" and device.type == "cpu":
         raise UsageError("train.precision = 'fp16' needs a GPU; on the CPU, take bf16 or fp32.")
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[name]
+
+
+def check_batches(traits: Traits, settings: Train) -> None:
+    """Refuse steps of several batches, or of parts of one, where rows depend on each other."""
+    if traits.stateful and settings.batch_growth > 1:
+        raise UsageError("A system that carries memory reads one batch a step: set train.batch_growth=1.")
+    for key in ("accumulate", "batch_growth"):
+        if traits.batch_coupled and getattr(settings, key) > 1:
+            raise UsageError(f"This loss compares the rows of a batch with each other: train.{key} must be 1.")
 
 
 def check_cuda_graphs(settings: Train, world: World) -> None:
