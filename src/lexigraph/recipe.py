@@ -33,7 +33,7 @@ from lexigraph.toml import parsed, section, section_lines, toml, typed, types_of
 class Part:
     """Another system inside a network: a section [parts.NAME], which also holds the keys of its model."""
 
-    system: str = field(metadata={"about": "the system that reads: bert, electra, xlnet, gpt, rnn-lm or nplm"})
+    system: str = field(metadata={"about": "the system that reads: bert, electra, xlnet, gpt, gpt-bert …"})
     vocabulary: str = field(metadata={"about": "the vocabulary whose tokens it reads"})
     model: Any
 

@@ -138,6 +138,16 @@ def test_the_discriminator_learns_what_does_not_belong_into_a_text():
     assert torch.equal(made(text) > 0, text >= 22)
 
 
+def test_narrow_layers_are_born_with_weights_as_large_as_their_width_asks():
+    """LTG-BERT's √(2 / 5d): what BERT's 0.02 is at d = 768 (Samuel et al. 2023)."""
+    made = ELECTRA(Config(dim=64, heads=4, embedding=32, init=0), Objective(), ids(400, mask=MASK))
+    assert made.embedding.tokens.weight.std().item() == pytest.approx((2 / (5 * 32)) ** 0.5, rel=0.05)
+    assert made.discriminator.layers[0].attention.qkv.weight.std().item() == pytest.approx((2 / 320) ** 0.5, rel=0.05)
+    assert made.generator.layers[0].feed_forward.widen.weight.std().item() == pytest.approx((2 / 80) ** 0.5, rel=0.1)
+    as_bert = ELECTRA(Config(dim=64, heads=4), Objective(), ids(400, mask=MASK))
+    assert as_bert.dense.weight.std().item() == pytest.approx(0.02, rel=0.05)
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """Sentences in which the animal decides the sound."""
@@ -171,6 +181,10 @@ def test_scores_of_both_parts_with_what_calling_all_original_achieves(model, tmp
     inside = torch.arange(ids.shape[1]) < batch["lengths"][:, None]
     assert scores["always_original"] == pytest.approx(float((replaced == 0)[inside].float().mean()))
     assert scores["detection"]["value"] == pytest.approx(float((called == replaced.bool())[inside].float().mean()))
+    right = int((called & replaced.bool() & inside).sum())
+    assert scores["caught"]["value"] == pytest.approx(right / int(replaced.sum()))
+    assert scores["precision"]["value"] == pytest.approx(right / max(1, int((called & inside).sum())))
+    assert scores["f1"]["value"] == pytest.approx(2 * right / int((called & inside).sum() + replaced.sum()))
     assert scores["masked"] == len(lines)
     assert "always original" in detection.headline(scores)
 

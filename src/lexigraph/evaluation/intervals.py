@@ -57,7 +57,7 @@ def bootstrap(totals: np.ndarray, counts: np.ndarray) -> tuple[float, float] | N
         groups = np.arange(rows) % 5000
         totals, counts = np.bincount(groups, totals), np.bincount(groups, counts)
         weights = random.multinomial(5000, np.full(5000, 1 / 5000), RESAMPLES)
-    means = (weights @ totals) / (weights @ counts)
+    means = (weights @ totals) / np.maximum(weights @ counts, 1e-300)
     return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
 
 

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, cast
 
 import numpy as np
@@ -69,6 +70,7 @@ class Config:
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
     pooler: bool = key(False, about="whether it has the head that judges two segments")
+    init: float = ranged(0.02, 0, 1, about="deviation of the first weights; 0: √(2 / 5d), larger in narrow layers")
     gated: bool = key(False, about="a third matrix in the feed-forward part, whose output multiplies the activation")
     normed_by: Literal["layer", "rms"] = key(
         "layer", about="what the layers' norms divide by: the deviation (layer) or the root mean square (rms)"
@@ -134,7 +136,7 @@ class BERT(MaskFiller):
             for parameter in (*self.pool.parameters(), *self.order.parameters()):
                 parameter.requires_grad_(paired)  # else nothing is asked of them
         self.special = max(self.frame.first_word, self.words.first)  # ids below are no words
-        self.apply(initialise)
+        self.apply(partial(initialise, deviation=config.init))
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:

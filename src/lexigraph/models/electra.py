@@ -21,6 +21,7 @@ Shapes: B batch, T time, K chosen positions of a text, d width, V vocabulary, e 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -66,6 +67,7 @@ class Config:
     eps: float = ranged(1e-12, 0, about="small number added to the variance in norms")
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
+    init: float = ranged(0.02, 0, 1, about="deviation of the first weights; 0: √(2 / 5d), larger in narrow layers")
     gated: bool = key(False, about="a third matrix in the feed-forward part, whose output multiplies the activation")
     normed_by: Literal["layer", "rms"] = key(
         "layer", about="what the layers' norms divide by: the deviation (layer) or the root mean square (rms)"
@@ -116,7 +118,7 @@ class ELECTRA(Detector):
         all_heads = {"generator": ("head",), "discriminator": ("dense", "replaced")}
         self.heads = all_heads.get(config.part, ("generator", "head", "dense", "replaced"))
         self.special = max(self.frame.first_word, self.words.first)  # ids below are no words
-        self.apply(initialise)
+        self.apply(partial(initialise, deviation=config.init))
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from lexigraph.errors import UsageError
 from lexigraph.models import bert, gpt
 from lexigraph.models.gpt import Config as Config
 from lexigraph.nn.attention import within
-from lexigraph.nn.bidirectional import at
+from lexigraph.nn.bidirectional import at, initialise
 from lexigraph.nn.network import (
     Examples,
     FillingLanguageNetwork,
@@ -82,6 +83,7 @@ class GPTBERT(FillingLanguageNetwork):
             raise UsageError(f"model.context = {config.context} has no room for a token between the boundaries.")
         self.traits = Traits(context=self.context, causal="text", corrupts_on_host=True, terms=("loss", "causal"))
         self.gpt = gpt.GPT(config, gpt.Objective(), vocabularies)
+        self.gpt.apply(partial(initialise, deviation=0.0))  # as LTG-BERT, from which GPT-BERT comes
         self.pad, self.width = tokens.pad, config.dim
         self.special = max(self.frame.first_word, self.words.first)  # ids below are no words
 
