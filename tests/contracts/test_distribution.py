@@ -72,6 +72,7 @@ def test_two_processes_give_the_step_of_one_and_train_with_a_vocabulary_for_each
         assert system in FORMS or f"{system}: ddp = fully_shard = " in done.stdout
     for system in ("seq2seq", "transformer", "gpt"):
         assert f"{system}: ddp = fully_shard = pipeline = one process" in done.stdout
+    assert "growing batches: ddp = fully_shard = pipeline = one process" in done.stdout
     assert "fully_shard: resumed to the last bit" in done.stdout
     assert "pipeline: resumed to the last bit" in done.stdout
     api.train("seq2seq", "grammar", tmp_path / "alone", set=PIPELINED, tiny=True, quiet=True)

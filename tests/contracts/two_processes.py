@@ -36,6 +36,8 @@ from tests.contracts.tiny import examples_of, network_of, some
 
 SETTINGS = Train(optimizer="sgd", lr=1.0, schedule="constant", warmup=1, clip=0.0, precision="fp32", device="cpu")
 
+GROWN, GROWING = "batches that grow", dataclasses.replace(SETTINGS, batch_growth=20)  # 2 in step 0 of 10, 4 in 1
+
 WAYS: dict[int, tuple[tuple[Literal["ddp", "fully_shard", "pipeline"], int], ...]] = {  # rows → how they are cut
     8: (("ddp", 1), ("fully_shard", 3), ("pipeline", 3)),
     1: (("ddp", 3), ("fully_shard", 1), ("pipeline", 2)),
@@ -115,6 +117,7 @@ def main(folder: Path, recipe: Path) -> None:
     systems = [system for system, entry in SYSTEMS.items() if "accumulation" not in entry.exempt]
     alone = World(torch.device("cpu"))
     wanted = {system: {rows: weights_after(system, alone, SETTINGS, rows) for rows in WAYS} for system in systems}
+    wanted[GROWN] = {8: weights_after("gpt", alone, GROWING, 8)}
     store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)  # any free port
     children = [forked(store.port, rank, lambda: compare(wanted, folder, recipe)) for rank in (0, 1)]
     ended = [os.waitpid(child, 0)[1] for child in children]
@@ -124,6 +127,9 @@ def main(folder: Path, recipe: Path) -> None:
 def compare(wanted: dict[str, dict[int, dict[str, torch.Tensor]]], folder: Path, recipe: Path) -> None:
     with join("cpu") as world:
         for system, references in wanted.items():
+            if system == GROWN:
+                check_growth(references[8], world)
+                continue
             can = bool(network_of(system).segments())
             for rows, reference in references.items():
                 for kind, accumulate in WAYS[rows] if can else WAYS[rows][:2]:
@@ -138,6 +144,16 @@ def compare(wanted: dict[str, dict[int, dict[str, torch.Tensor]]], folder: Path,
         with pytest.raises(SystemExit) as ended:
             cli.main()
         assert ended.value.code == 0
+
+
+def check_growth(reference: dict[str, torch.Tensor], world: World) -> None:
+    """Steps of several batches, each cut over processes and micro-batches."""
+    for kind, accumulate in WAYS[8]:
+        settings = dataclasses.replace(GROWING, parallel=kind, accumulate=accumulate)
+        gap = largest_difference(reference, weights_after("gpt", world, settings, 8))
+        assert gap < 1e-10, f"growing batches, {kind}, accumulate {accumulate}: {gap}"
+    if world.first:
+        print("growing batches: ddp = fully_shard = pipeline = one process")
 
 
 def check_checkpoints(folder: Path, world: World) -> None:

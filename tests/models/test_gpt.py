@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lexigraph.errors import LexigraphError
+from lexigraph.exchange import gpt2, gpt_neox
 from lexigraph.models.gpt import GPT, Config, Objective
 from lexigraph.nn.positions import rotary, sinusoidal, turn
 from tests.ids import ids
@@ -23,6 +24,20 @@ def network(**settings) -> GPT:
             if parameter.dim() > 1:
                 parameter.normal_(std=0.3)
     return made.eval()
+
+
+def test_a_gated_layer_with_rms_norms_is_what_shazeer_and_zhang_wrote():
+    """Shazeer (2020): FFN(x) = (GELU(x W) * x V) U; Zhang & Sennrich (2019): x / root mean square of x, times g."""
+    block = network(gated=True, normed_by="rms", bias=False).blocks[0].double()
+    x = torch.randn(5, 16, dtype=torch.double, generator=torch.Generator().manual_seed(1))
+    norm, feed = block.norm_feed_forward, block.feed_forward
+    assert torch.allclose(norm(x), x / (x.square().mean(1, keepdim=True) + 1e-5).sqrt() * norm.weight)
+    wide, gate = x @ feed.widen.weight.T, x @ feed.gate.weight.T
+    gelu = wide * (1 + torch.erf(wide / 2**0.5)) / 2
+    assert torch.allclose(feed(x), (gelu * gate) @ feed.narrow.weight.T)
+    for exchange in (gpt2, gpt_neox):
+        with pytest.raises(LexigraphError, match=r"model\.gated = true"):
+            exchange.config_to(Config(gated=True, positions="rotary"), 30)
 
 
 @pytest.mark.parametrize(("positions", "norm", "activation"), FORMS)
