@@ -1,7 +1,9 @@
 """How well masked tokens are predicted, and the next ones: of a network that is read both ways.
 
-nll, accuracy              of masked tokens, as in masked.py
-next_nll, bits_per_byte    of all tokens, each from those before it, as in language.py
+    nll, accuracy              of masked tokens, as in masked.py
+    next_nll, bits_per_byte    of all tokens, each from those before it, as in language.py
+
+Beside both stands what the frequencies of tokens in the training text achieve.
 """
 
 from __future__ import annotations
