@@ -3,9 +3,9 @@
     results = run("runs/bert", data="data", tasks=["trec", "mr"], seeds=3)
 
 Each task has a part to learn from, one to choose on and one to report (evaluation/understanding/tasks.py). Every
-contender tries as many settings as any other (learning rates, penalties of a regression), each once; the one with the
-best score on the part for choosing is reported, with all seeds. With `labels`, contenders see so many examples and
-nothing else: settings are chosen by cross-validation within them, and so is whether the model is fine-tuned or frozen.
+contender tries as many settings as any other (learning rates, penalties of a regression), each once; the one with
+the best score on the part for choosing is reported, with all seeds. With `labels`, contenders see so many examples
+and nothing else: settings are chosen by cross-validation within them, and so is whether the model is fine-tuned.
 
 Every training that is done is kept as a file in `folder`, under a name that says what it depends on: whoever asks
 again, or was interrupted, goes on from there.
@@ -28,7 +28,7 @@ import numpy as np
 
 from lexigraph import __version__
 from lexigraph.abilities.textmodel import TextModel
-from lexigraph.errors import UsageError
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.understanding import frozen, metrics
 from lexigraph.evaluation.understanding.contenders import (
     CommonestTag,
@@ -42,6 +42,7 @@ from lexigraph.evaluation.understanding.contenders import (
 )
 from lexigraph.evaluation.understanding.sets import DEV, PARTS, TEST, TRAIN, Example, sample
 from lexigraph.evaluation.understanding.tasks import BUILT_IN, TASKS, Task, chosen
+from lexigraph.locks import locked
 from lexigraph.nn.network import Reader
 from lexigraph.outputs import json_text
 from lexigraph.registry import system
@@ -51,7 +52,6 @@ from lexigraph.text.files import find
 from lexigraph.words.vectors import WordVectors
 
 FINE_TUNED, FROZEN, CHOSEN = "fine-tuned", "frozen", "fine-tuned or frozen"
-BASELINE = {"text": "tf-idf", "pair": "tf-idf", "similarity": "tf-idf", "tags": "commonest"}  # the one named
 RECIPES = {"text": "classifier", "tags": "tagger"}  # by kind of task, which recipe is fine-tuned
 FINE_TUNING: dict[str, dict[str, Any]] = {  # what is changed in it
     "text": {
@@ -165,10 +165,28 @@ def run(
                 runs = _with_labels(task, parts, fitting, number, amounts.draws, kept, depends)
                 found[name]["by_labels"][str(number)] = _measured(task, parts[TEST], runs)
     return {
+        "suite": "understanding",
         "tasks": found,
         "signature": _signature(model, data, count, labels, amounts, changes, beside, vectors),
         "seconds": round(time.monotonic() - began, 1),
     }
+
+
+def note(run: Run, results: Mapping[str, Any]) -> None:
+    """Add what was found to the run's results.json, task by task; a bundled model's is left alone."""
+    if not run.finished or run.bundled:
+        return
+    try:
+        with locked(run.path, wait=True):
+            noted = run.json("results.json")
+            tasks = noted.setdefault("understanding", {})
+            for name, found in results["tasks"].items():
+                signature = results["signature"] | found["signature"]
+                line = "|".join(f"{key}:{value}" for key, value in signature.items())
+                tasks[name] = tasks.get(name, {}) | found | {"signature": line}
+            run.write("results.json", noted)
+    except LexigraphError as error:  # a read-only folder is no reason to lose the scores
+        warnings.warn(str(error), stacklevel=2)
 
 
 # ---- who takes part ----
@@ -196,8 +214,8 @@ def _of_model(
     if not found:
         readers = "bert, electra, xlnet, gpt, rnn-lm, nplm or elmo"
         raise UsageError(
-            f"A {model.recipe.system} model neither encodes texts nor can be a part of a classifier: the suite is for "
-            f"{readers}, and for models that can encode."
+            f"A {model.recipe.system} model neither encodes texts nor can be a part of a classifier: the suite is "
+            f"for {readers}, and for models that can encode."
         )
     return found
 
@@ -372,15 +390,15 @@ def _measured(task: Task, test: Examples, runs: Mapping[str, Mapping[str, Any]])
     for name, each in runs.items():
         figures = {metric: metrics.spread(of, true, each["answers"]) for metric, of in task.metrics.items()}
         found[name] = {**figures, **{key: value for key, value in each.items() if key != "answers"}}
-    name = next((name for name in (CHOSEN, FINE_TUNED, FROZEN) if name in runs), None)
-    if name is None:
+    model = next((name for name in (CHOSEN, FINE_TUNED, FROZEN) if name in runs), None)
+    if model is None:
         return {"contenders": found}
     better = {
-        other: metrics.difference(task.metric, true, runs[name]["answers"], each["answers"])
+        other: metrics.difference(task.metric, true, runs[model]["answers"], each["answers"])
         for other, each in runs.items()
-        if other != name
+        if other != model
     }
-    return {"contenders": found, "model": name, "better_than": better}
+    return {"contenders": found, "model": model, "better_than": better}
 
 
 # ---- what is kept, and what it depends on ----

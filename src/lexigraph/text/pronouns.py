@@ -45,13 +45,19 @@ class Schema(NamedTuple):
 SMALL, HOLDING = "small dishware", "portable storage"
 WOMEN, MEN = "women", "men"
 NAMES = {
-    WOMEN: "Anna Maria Lucy Clara Ruth Emma Julia Sarah Alice Helen Nora Irene Kate Laura Eva Mary Rosa Grace Ida Jane",
-    MEN: "Tom Peter Henry Oliver Samuel David Martin George Paul Simon Frank Hugo Adam Oscar Leo Max John Victor Otto Ben",
+    WOMEN: """Anna Maria Lucy Clara Ruth Emma Julia Sarah Alice Helen
+        Nora Irene Kate Laura Eva Mary Rosa Grace Ida Jane""",
+    MEN: """Tom Peter Henry Oliver Samuel David Martin George Paul Simon
+        Frank Hugo Adam Oscar Leo Max John Victor Otto Ben""",
 }
 PERSONAL = (
     ("{a} thanked {b} because {who} had {word} help .", "{x} had {word} help .", ("received", "given")),
     ("{a} could not hear {b} because {who} was {word} .", "{x} was {word} .", ("deaf", "whispering")),
-    ("{a} lost to {b} at chess because {who} was a {word} player .", "{x} was a {word} player .", ("worse", "better")),
+    (
+        "{a} lost to {b} at chess because {who} was a {word} player .",
+        "{x} was a {word} player .",
+        ("worse", "better"),
+    ),
     ("{a} lent {b} some money because {who} was {word} .", "{x} was {word} .", ("rich", "poor")),
     ("{a} visited {b} in hospital because {who} was {word} .", "{x} was {word} .", ("worried", "injured")),
 )

@@ -30,7 +30,7 @@ Vectors = Float[np.ndarray, "n d"]
 class Contender:
     """Something that learns a task."""
 
-    kinds = ("text", "pair", "similarity", "tags")  # of tasks that it is for
+    kinds: tuple[str, ...] = ("text", "pair", "similarity", "tags")  # of tasks that it is for
     drawn = False  # whether its answers depend on a seed
 
     def __init__(self, name: str, settings: Sequence[float] = (0.0,)) -> None:
@@ -166,7 +166,7 @@ def _regression(numbers: bool, strength: float, scaled: bool) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    model = Ridge(1 / strength) if numbers else LogisticRegression(C=strength, max_iter=300)
+    model = Ridge(1 / strength) if numbers else LogisticRegression(C=strength, max_iter=300, tol=1e-3)
     return make_pipeline(StandardScaler(), model) if scaled else model
 
 

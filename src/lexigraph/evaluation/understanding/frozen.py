@@ -1,7 +1,7 @@
 """Vectors of texts from a model that stays as it is: those that it encodes, or the mean of its states.
 
-A text that is longer than the model reads is cut after the last word that fits where it encodes, and read in stretches
-where its states are averaged. One of which nothing is left has zeros.
+A text that is longer than the model reads is cut after the last word that fits where it encodes, and read in
+stretches where its states are averaged. One of which nothing is left has zeros.
 """
 
 from __future__ import annotations

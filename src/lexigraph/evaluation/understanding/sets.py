@@ -65,7 +65,7 @@ def load(folder: Path, files: Mapping[str, str], read: Read, cut: Cut | None = N
     """The examples of a set, from its files by part; without any, they are made by `read` alone."""
     parts: dict[str, list[Example]] = {}
     digests: dict[str, str] = {}
-    for part in PARTS if not files else files:
+    for part in files or PARTS:
         if not files:
             parts[part] = list(read(folder, part))
             continue
