@@ -143,6 +143,10 @@ class BERT(MaskFiller):
         x = self.embedding(batch["inputs"], segments)
         return States(self.encoder.states(x, batch["lengths"]), batch["lengths"])
 
+    def summary(self, last: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B d"]:
+        """The first state, through the pooler where there is one."""
+        return self.pooled(last) if self.config.pooler else last[:, 0]
+
     def pooled(self, hidden: Float[Tensor, "B T d"]) -> Float[Tensor, "B d"]:
         """What the first position says of the whole."""
         return self.pool(hidden[:, 0]).tanh()

@@ -63,6 +63,11 @@ class Network(nn.Module):
         """What an example of this system holds."""
         raise NotImplementedError
 
+    @classmethod
+    def kept_heads(cls, recipe: Recipe) -> tuple[str, ...]:
+        """The heads that its parts have nevertheless."""
+        return ()
+
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch. With seeds, in training, random numbers follow from them; without, from what the examples say."""
         raise NotImplementedError
@@ -103,11 +108,14 @@ class Reader(Network):
         """How many layers it shows, what goes into the first included."""
         return cast(Any, self).config.layers + 1
 
-    def reading(self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> Batch:
+    def reading(
+        self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None, *, closed: bool = False
+    ) -> Batch:
         """Token sequences, boundaries included, as a batch in which nothing is corrupted.
 
         others: a second text B for each text A, read behind it (`read_pairs`): beginning, A, separator, B, end.
         Token i of A is at position i, token j of B at position len(A) + 1 + j, both counted from 1.
+        closed: a text alone is read up to its end, too, which a language model else has nothing to predict from.
         """
         raise NotImplementedError
 
@@ -123,6 +131,10 @@ class Reader(Network):
     def states(self, batch: Batch) -> States:
         """The states of such a batch."""
         raise NotImplementedError
+
+    def summary(self, last: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B d"]:
+        """One vector for each text or pair, from the last states of all that was read: the first one."""
+        return last[:, 0]
 
 
 Parts = Mapping[str, Reader]  # of a network, by the names that it has for them
@@ -174,11 +186,25 @@ class LanguageNetwork(Decoder, Reader):
     def pair_context(self) -> int:
         return max(1, self.traits.context - 3) if self.traits.context else 0
 
-    def reading(self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> Batch:
+    def reading(
+        self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None, *, closed: bool = False
+    ) -> Batch:
         if others is not None:
             return read_pairs(rows, others, self.pad, self.pair_context)
+        if closed:
+            lengths = torch.tensor([len(row) for row in rows])
+            return Batch({"inputs": torch.from_numpy(padded(rows, self.pad)), "lengths": lengths})
         whole = shifted(rows, self.pad)
         return Batch({"inputs": whole["inputs"], "lengths": (whole["targets"] != IGNORE).sum(1)})
+
+    def summary(self, last: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B d"]:
+        """The state at the end, which has seen all of it."""
+        return last[torch.arange(len(last), device=last.device), lengths - 1]
+
+    @property
+    def output_table(self) -> Float[Tensor, "V d"]:
+        """What states are compared with, a row for each token."""
+        raise NotImplementedError
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         return {"text": unpadded(self(batch["inputs"]), batch)}
@@ -199,7 +225,9 @@ class MaskFiller(Reader):
     def pair_context(self) -> int:
         return max(1, self.traits.context - 1)
 
-    def reading(self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> Batch:
+    def reading(
+        self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None, *, closed: bool = False
+    ) -> Batch:
         if others is not None:
             return read_pairs(self._framed(rows), self._framed(others), self.frame.pad, self.pair_context)
         texts = self._framed(rows, self.traits.context)
@@ -363,17 +391,18 @@ def _made(recipe: Recipe, vocabularies: Vocabularies) -> Network:
             raise UsageError(f"This {recipe.system} model has no part named {name!r}: {can}.")
     if not recipe.parts:
         return kind(recipe.model, recipe.objective, vocabularies)
-    parts = {name: _build_part(part, vocabularies) for name, part in recipe.parts.items()}
+    kept = kind.kept_heads(recipe)
+    parts = {name: _build_part(part, vocabularies, kept) for name, part in recipe.parts.items()}
     return kind(recipe.model, recipe.objective, vocabularies, parts)
 
 
-def _build_part(part: Part, vocabularies: Vocabularies) -> Reader:
-    """A network inside another one: it reads what it is given, and nothing is asked of its heads."""
+def _build_part(part: Part, vocabularies: Vocabularies, kept: Sequence[str]) -> Reader:
+    """A network inside another one: it reads what it is given, and goes without its heads but for those kept."""
     entry = system(part.system)
     kind = entry.network_class()
     if not issubclass(kind, Reader):
         raise UsageError(f"This {part.system} model does not read for others: it cannot be a part.")
     network = kind(part.model, entry.module().Objective(), Vocabularies({TEXT: vocabularies[part.vocabulary]}))
-    for head in network.heads:
+    for head in set(network.heads) - set(kept):
         delattr(network, head)
     return network
