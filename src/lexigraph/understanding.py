@@ -52,15 +52,14 @@ from lexigraph.text.files import find
 from lexigraph.words.vectors import WordVectors
 
 FINE_TUNED, FROZEN, CHOSEN = "fine-tuned", "frozen", "fine-tuned or frozen"
-RECIPES = {"text": "classifier", "tags": "tagger"}  # by kind of task, which recipe is fine-tuned
-FINE_TUNING: dict[str, dict[str, Any]] = {  # what is changed in it
-    "text": {
-        "model.encoder": "bag",  # the model itself has seen the words around a word
-        "model.pooling": "mean",  # as when it is frozen
-        "model.dropout": 0.1,  # BERT's
-    },
-    "tags": {"model.layers": 1, "model.dropout": 0.3},
+RECIPES = {"text": "classifier-tuned", "pair": "classifier-pairs", "similarity": "similarity", "tags": "tagger"}
+FIELDS = {
+    "text": ("text", "label"),
+    "pair": ("text", "label", "other"),
+    "similarity": ("text", "number", "other"),
+    "tags": ("tokens", "tags"),
 }
+POOLING = "mean"  # as when it is frozen: a first state that pre-training never asked for anything sums up little
 TRAINING: dict[str, Any] = {
     "train.steps": 600,  # some ten passes over a few thousand sentences
     "train.batch_tokens": 2048,  # about a hundred sentences
@@ -240,7 +239,7 @@ class FineTuned(Contender):
     ) -> list[list[Any]]:
         from lexigraph import api
 
-        changes = FINE_TUNING[task.kind] | self.training | {"data.split": (1.0,)}
+        changes = self._model(task.kind) | self.training | {"data.split": (1.0,)}
         changes |= {"train.lr": setting, "train.seed": seed}
         changes["train.warmup"] = min(changes["train.warmup"], changes["train.steps"] // 10)
         changes["train.checkpoint_every"] = changes["train.steps"]  # none on the way: a training takes minutes
@@ -263,6 +262,13 @@ class FineTuned(Contender):
             return [_asked(model, task, examples) for examples in asked]
 
 
+    def _model(self, kind: str) -> dict[str, Any]:
+        """What the recipe's model is changed in."""
+        by_word = getattr(system(self.run.recipe().system).network_class(), "reads_words", False)
+        apart = {"model.pairs": "apart"} if by_word and kind in ("pair", "similarity") else {}
+        return apart if kind == "tags" else {"model.pooling": POOLING} | apart
+
+
 class FrozenTagger(FineTuned):
     """For tags, the same network with the part as it is."""
 
@@ -277,17 +283,19 @@ class FrozenTagger(FineTuned):
 
 def _lines(task: Task, examples: Examples) -> Iterable[str]:
     """Examples as a file has them."""
-    fields = ("tokens", "tags") if task.kind == "tags" else ("text", "label")
-    return (json.dumps(dict(zip(fields, each[:2], strict=True))) + "\n" for each in examples)
+    fields = FIELDS[task.kind]
+    return (json.dumps(dict(zip(fields, each, strict=False))) + "\n" for each in examples)
 
 
 def _asked(model: Any, task: Task, examples: Examples) -> list[Any]:
     """What a fine-tuned model answers."""
     if not examples:
         return []
-    texts = [example.text for example in examples]
     if task.kind == "tags":
-        return [[word.tag for word in row] for row in model.tag(texts)]
+        return [[word.tag for word in row] for row in model.tag([example.text for example in examples])]
+    texts = [{"text": example.text, "other": example.second} for example in examples]
+    if task.kind == "similarity":
+        return model.estimate(texts)
     return [found.label for found in model.classify(texts)]
 
 

@@ -167,7 +167,7 @@ TASKS: dict[str, Task] = {
         sets.table("6", "5", "7", number=True),
         "sts-b",
         {"train": "sts-train.tsv", "dev": "sts-dev.tsv", "test": "sts-test.tsv"},
-        chooses="mse",
+        chooses="pearson",
     ),
     "sick-r": Task(
         "how related are two sentences?",
@@ -176,7 +176,7 @@ TASKS: dict[str, Task] = {
         sets.table("sentence_A", "relatedness_score", "sentence_B", number=True),
         "sick",
         {"train": "SICK_train.tsv", "dev": "SICK_trial.tsv", "test": "SICK_test.tsv"},
-        chooses="mse",
+        chooses="pearson",
     ),
     "conll-2003": Task(
         "names of persons, places, organisations and the rest",
