@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from lexigraph import __version__
+from lexigraph import recipe as recipes
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.evaluation.understanding import frozen, metrics
@@ -132,34 +133,45 @@ def run(
         report(f"Left out, for {root} has not their files: {', '.join(absent)}.")
     opened = Run.open(folder)
     model = TextModel.load(folder, device)
+    own = _of_model(model, opened, amounts, changes, "", device)
+    wanted = _within_reach(wanted, own, model, bool(tasks), report)
+    if beside is not None:
+        other = TextModel.load(beside, device)
+        own += _of_model(other, Run.open(beside), amounts, changes, f", {Path(beside).name}", device)
     contenders: list[Contender] = [
         Majority("majority"),
         CommonestTag("commonest"),
         TfIdf("tf-idf", amounts.word_counts),
+        *([] if vectors is None else [_averaged(vectors, amounts)]),
+        *own,
     ]
-    if vectors is not None:
-        contenders.append(_averaged(vectors, amounts))
-    contenders += _of_model(model, opened, amounts, changes, "", device)
-    if beside is not None:
-        other = TextModel.load(beside, device)
-        contenders += _of_model(other, Run.open(beside), amounts, changes, f", {Path(beside).name}", device)
+    if changes:
+        for kind in {task.kind for task in wanted.values()}:
+            recipes.read(RECIPES[kind], TRAINING | changes)  # unknown keys are refused now
     kept = Kept(Path(keep) if keep is not None else opened.path / "understanding", report)
     count = amounts.seeds if seeds is None else seeds
     began, found = time.monotonic(), dict[str, Any]()
+    loaded = {name: task.load(root) for name, task in wanted.items()}
+    drawn = {
+        name: {part: sample(each.parts[part], getattr(amounts, part)) for part in PARTS}
+        for name, each in loaded.items()
+    }
+    for name, parts in drawn.items():
+        if labels and (most := max(labels)) > len(parts[TRAIN]):
+            raise UsageError(
+                f"{name} has {len(parts[TRAIN]):,} examples to learn from, and --labels asks for {most:,}."
+            )
     with terminable():
         for name, task in wanted.items():
-            loaded = task.load(root)
-            parts = {part: sample(loaded.parts[part], getattr(amounts, part)) for part in PARTS}
-            if labels and (most := max(labels)) > len(parts[TRAIN]):
-                raise UsageError(f"{name} has {len(parts[TRAIN]):,} examples to learn from: --labels {most} is more.")
+            parts = drawn[name]
             depends = {"task": name, "examples": _digest(parts)}
             fitting = [each for each in contenders if task.kind in each.kinds]
-            facts = _facts(task, loaded.files, parts, count, amounts, changes)
+            found[name] = _facts(task, loaded[name].files, parts, count, amounts, changes)
             if not labels:
                 runs = {each.name: _tuned(task, parts, each, count, kept, depends) for each in fitting}
-                found[name] = _measured(task, parts[TEST], runs) | facts
+                found[name] |= _measured(task, parts[TEST], runs)
                 continue
-            found[name] = {"by_labels": {}} | facts
+            found[name]["by_labels"] = {}
             for number in labels:
                 runs = _with_labels(task, parts, fitting, number, amounts.draws, kept, depends)
                 found[name]["by_labels"][str(number)] = _measured(task, parts[TEST], runs)
@@ -189,6 +201,20 @@ def note(run: Run, results: Mapping[str, Any]) -> None:
 
 
 # ---- who takes part ----
+
+
+def _within_reach(
+    tasks: Mapping[str, Task], contenders: Sequence[Contender], model: TextModel, named: bool, report: Report
+) -> dict[str, Task]:
+    """The tasks that the model can take part in: one that only encodes texts has nothing for words."""
+    kinds = {kind for each in contenders for kind in each.kinds}
+    beyond = [name for name, task in tasks.items() if task.kind not in kinds]
+    said = f"A {model.recipe.system} model has a vector for a text and none for its words"
+    if beyond and (named or len(beyond) == len(tasks)):
+        raise UsageError(f"{said}: leave out {', '.join(beyond)}.")
+    if beyond:
+        report(f"{said}: {', '.join(beyond)} {'are' if len(beyond) > 1 else 'is'} left out.")
+    return {name: task for name, task in tasks.items() if name not in beyond}
 
 
 def _averaged(file: str | Path, amounts: Sizes) -> Contender:
@@ -241,6 +267,7 @@ class FineTuned(Contender):
 
         changes = self._model(task.kind) | self.training | {"data.split": (1.0,)}
         changes |= {"train.lr": setting, "train.seed": seed}
+        changes["train.batch_tokens"] = _batch(train, changes["train.batch_tokens"])
         changes["train.warmup"] = min(changes["train.warmup"], changes["train.steps"] // 10)
         changes["train.checkpoint_every"] = changes["train.steps"]  # none on the way: a training takes minutes
         if dev:
@@ -261,7 +288,6 @@ class FineTuned(Contender):
             )
             return [_asked(model, task, examples) for examples in asked]
 
-
     def _model(self, kind: str) -> dict[str, Any]:
         """What the recipe's model is changed in."""
         by_word = getattr(system(self.run.recipe().system).network_class(), "reads_words", False)
@@ -279,6 +305,12 @@ class FrozenTagger(FineTuned):
     ) -> None:
         frozen_part = {"train.lr_scale": {"reader": 0.0}}
         super().__init__(name, settings, run, fingerprint, frozen_part | dict(training))
+
+
+def _batch(examples: Examples, most: int) -> int:
+    """Tokens of a batch: of few examples a quarter, as far as their words tell."""
+    words = [len(text.split() if isinstance(text, str) else text) for text, *_ in examples]
+    return max(1, min(most, sum(words), max(sum(words) // 4, 2 * max(words))))
 
 
 def _lines(task: Task, examples: Examples) -> Iterable[str]:

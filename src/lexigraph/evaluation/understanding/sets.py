@@ -218,7 +218,7 @@ def who_is_meant(folder: Path, part: str) -> Iterator[Example]:
     return (Example(each.sentence, each.answer, each.claim) for each in pronouns.claims(part))
 
 
-def built_in(fields: tuple[str, str], name: str = "grammar", count: int = 6000) -> Read:
+def built_in(fields: tuple[str, str], name: str = "grammar", count: int = 1500) -> Read:
     """Records of a built-in corpus, of which the first two thirds are learned."""
     shares = {TRAIN: (0, 4 / 6), DEV: (4 / 6, 5 / 6), TEST: (5 / 6, 1)}
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from lexigraph.evaluation.latent.tables import Table
 
-
 BASELINES = ("majority", "commonest", "tf-idf", "word vectors")  # the first columns
 
 
