@@ -223,6 +223,28 @@ SYSTEMS: dict[str, System] = {
             "cache": "it says a number and writes no text step by step",
         },
     ),
+    "similarity": System(
+        "lexigraph.models.similarity:Similarity",
+        "lexigraph.abilities.pairs:Similarity",
+        "similarity",
+        ("estimate",),
+        fields=("text", "other", "number"),
+        exempt={
+            "causality": "a number is said for the whole pair at once",
+            "cache": "it says a number and writes no text step by step",
+        },
+    ),
+    "choices": System(
+        "lexigraph.models.choices:Choices",
+        "lexigraph.abilities.choosing:Choosing",
+        "choices",
+        ("choose",),
+        fields=("text", "choices", "label"),
+        exempt={
+            "causality": "a candidate is chosen for the whole text at once",
+            "cache": "it chooses a candidate and writes no text step by step",
+        },
+    ),
     "sentence-encoder": System(
         "lexigraph.models.sentence_encoder:SentenceEncoder",
         "lexigraph.abilities.sentences:Sentences",

@@ -70,7 +70,8 @@ def start_from(given: str | Path, recipe: Recipe) -> Start:
 def _part_for(run: Run, recipe: Recipe, names: tuple[str, ...]) -> str:
     """The part that a run of another system can be."""
     old = run.recipe().system
-    fitting = [name for name in names if name not in recipe.parts or recipe.parts[name].system == old]
+    free = [name for name in names if name not in recipe.parts or recipe.parts[name].system == old]
+    fitting = free or list(names[:1])  # what a recipe has there gives way
     if not issubclass(system(old).network_class(), Reader) or not fitting:
         raise UsageError(f"{run.path} is a {old} model and cannot be the start of a {recipe.system} one.")
     if len(fitting) > 1:

@@ -12,6 +12,7 @@ from tests.wrong.case import WRONG_USAGE, Case
 
 NO_TEXT = ("no text", "--file", "standard input")
 LONG = " ".join(["dog"] * 5000)
+UNDERSTANDING = "eval @bert --suite understanding"
 
 
 def saved(array: np.ndarray):
@@ -162,6 +163,22 @@ TEXTS = {
     "meaning of a language model": usage("eval @gpt --suite meaning --data .", "encode texts", "generate"),
     "meaning without its sets": failed("eval @bert --suite meaning --data good.txt", "sts-b", "sick"),
     "meaning with a judge": usage("eval @bert --suite meaning --data . --judge @gpt", "--judge", "latent"),
+    "an unknown task": usage(f"{UNDERSTANDING} --data grammar --tasks pronoun", "'pronoun'", "'pronouns'"),
+    "a task without its file": failed(f"{UNDERSTANDING} --data . --tasks rte", "rte", "train.tsv"),
+    "a task without files at all": usage(f"{UNDERSTANDING} --data grammar --tasks rte", "rte", "--data"),
+    "tasks in no folder": usage(f"{UNDERSTANDING} --data nowhere", "nowhere", "grammar"),
+    "more labels than there are": usage(
+        f"{UNDERSTANDING} --data grammar --tasks pronouns --labels 9999", "1,600", "9,999"
+    ),
+    "labels in words": usage(f"{UNDERSTANDING} --data grammar --labels few", "--labels", "few"),
+    "an unknown key of fine-tuning": usage(
+        f"{UNDERSTANDING} --data grammar --tasks pronouns --set train.step=1", "train.step", "train.steps"
+    ),
+    "a model of nothing to understand": usage(
+        "eval @regressor --suite understanding --data grammar", "regressor", "part"
+    ),
+    "tasks of no suite": usage("eval @bert --data good.txt --tasks trec", "--tasks", "understanding"),
+    "tasks of another suite": usage("eval @bert --suite meaning --data . --tasks trec", "--tasks", "understanding"),
     "a suite that is none": usage("eval @bert --suite means --data .", "means", "meaning"),
     "one word of two": usage("words similarity @skipgram the", "two words"),
     "two words of three": usage("words analogy @skipgram the a", "three words"),

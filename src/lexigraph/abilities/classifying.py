@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import overload
+from typing import cast, overload
 
 import numpy as np
 import torch
 
 from lexigraph.abilities.asking import TextError, many, whole
+from lexigraph.abilities.pairs import pairs_of
 from lexigraph.abilities.textmodel import Input, TextModel
 from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, Classified, ClassifierNetwork
 from lexigraph.nn.network import columns_of
+from lexigraph.nn.text_vectors import OTHER
 from lexigraph.text.readers import Value
 
 
@@ -49,7 +51,7 @@ class Classifier(TextModel):
     @overload
     def classify(self, examples: Iterable[Input]) -> list[Classification]: ...
     def classify(self, examples: object) -> Classification | list[Classification]:
-        """The class of each example: texts, or whatever else the model was trained on.
+        """The class of each example: texts, pairs of texts, or whatever else the model was trained on.
 
         >>> [str(c) for c in model.classify(["Did she sing ?"])]        # doctest: +SKIP
         ['question']
@@ -73,8 +75,11 @@ class Classifier(TextModel):
         return list(zip(tokenizer.tokens(answer.tokens.tolist()), answer.attention.tolist(), strict=True))
 
     def _examples(self, given: object) -> tuple[list[Input], bool]:
-        """What is to be classified as a list, and whether it was one: texts, or pictures as files and arrays."""
-        kinds = {column.kind for column in columns_of(self.recipe).values() if not column.optional}
+        """What is to be classified as a list, and whether it was one: texts, pairs, pictures as files or arrays."""
+        columns = columns_of(self.recipe)
+        kinds = {column.kind for column in columns.values() if not column.optional}
+        if OTHER in columns:
+            return cast("tuple[list[Input], bool]", pairs_of(given, "to classify"))
         if "image" not in kinds:
             return many(given, (str, Mapping))
         listed = list(given) if isinstance(given, np.ndarray) and given.ndim == 4 else given

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -36,6 +37,15 @@ class Regressor(TextModel):
         found: list[float] = list(self._predicted(arrays))
         return found[0] if one else found
 
+    def estimate_lines(self, lines: Sequence[str]) -> list[tuple[dict[str, Any], float]]:
+        sequences = [_steps(line) for line in lines]
+        for number, (line, steps) in enumerate(zip(lines, sequences, strict=True), 1):
+            if steps is None:
+                why = f"is no sequence ({line!r:.60}): write a list of numbers for each step, [[0.3, 1], [0.9, 0]]."
+                raise TextError(number, len(lines), why)
+        found = self.estimate([steps for steps in sequences if steps is not None])
+        return [({VECTORS: steps}, number) for steps, number in zip(sequences, found, strict=True)]
+
     def _read(self, given: Input, number: int, of: int) -> np.ndarray:
         """A sequence as an array of vectors as long as this model's, or a sentence that names it by its number."""
         width = len(self.vocabularies.numbers(VECTORS))
@@ -47,3 +57,13 @@ class Regressor(TextModel):
             has = f"{array.shape[1]} number{'s' * (array.shape[1] > 1)}"
             raise TextError(number, of, f"has {has} in a step, and this model reads {width}.")
         return array
+
+
+def _steps(line: str) -> list[list[float]] | None:
+    """The sequence on a line in JSON, if there is one."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    steps = found.get(VECTORS) if isinstance(found, dict) else found
+    return steps if isinstance(steps, list) else None

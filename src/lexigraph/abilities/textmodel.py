@@ -50,7 +50,7 @@ Inputs: TypeAlias = "str | Path | Mapping[str, Value] | Iterable[Input]"  # one 
 ABILITIES = (
     *("encode", "decode", "pictures", "read", "blend", "solve", "sample", "neighbours"),
     *("generate", "complete", "score", "rank", "translate", "align", "fill", "tag", "classify", "estimate"),
-    *("answer", "parse", "caption", "match"),
+    *("answer", "parse", "caption", "match", "choose"),
 )
 
 
@@ -264,6 +264,10 @@ class TextModel:
     def score_lines(self, lines: Sequence[str], *, ended: bool = True, to: To = None) -> list[float]:
         """Log-probabilities of lines."""
         raise self._cannot("score")
+
+    def estimate_lines(self, lines: Sequence[str]) -> list[tuple[dict[str, Any], float]]:
+        """What is on each line by its fields, and its number."""
+        raise self._cannot("estimate")
 
     def align_lines(self, lines: Sequence[str], *, to: To = None) -> list[list[tuple[int, int]]]:
         """Links of pairs."""

@@ -19,6 +19,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from lexigraph.cli import (
+    choosing,
     classifying,
     encoding,
     estimating,
@@ -78,6 +79,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "tag": tagging.tag,
         "parse": parsing.parse,
         "estimate": estimating.estimate,
+        "choose": choosing.choose,
         "diagnose": language.diagnose,
         "compare-text": language.compare_text,
     },

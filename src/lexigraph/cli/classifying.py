@@ -37,7 +37,11 @@ def classify(
     force: Force = False,
     device: Device = "auto",
 ) -> None:
-    """The class of each example: label, probability, text. Of pictures: their files; of trees: in brackets."""
+    """The class of each example: label, probability, text. Of pictures: their files; of trees: in brackets; of pairs:
+    two texts with a tab between."""
+    from lexigraph.nn.network import columns_of
+    from lexigraph.nn.text_vectors import OTHER
+
     model = load_model(run, device)
     if words:
         speak_for = model.word_weights(words)
@@ -49,7 +53,7 @@ def classify(
         rows = [(name, word, f"{w:+.3f}") for name, found in speak_for.items() for word, w in found]
         print_table(("class", "word", "weight"), rows)
         return
-    lines = read_texts(texts, file)
+    lines = read_texts(texts, file, tabs=OTHER in columns_of(model.recipe))
     if svg:
         lines = drawable(lines, svg, force)
     with Printer(as_json) as show:

@@ -21,13 +21,13 @@ from lexigraph.cli.options import (
     paths,
     print_json,
     print_table,
-    write_text,
 )
+from lexigraph.cli.suites import show, suite_file
+from lexigraph.cli.understanding import understanding
 from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from lexigraph.evaluation.intervals import Figure
-    from lexigraph.evaluation.latent.sentences import Result
     from lexigraph.evaluation.task import Score, Scores
 
 SIMPLE = ("always_", "all_on_", "right_branching")  # scores that a rule without any model has
@@ -43,6 +43,13 @@ class SuiteOptions(TypedDict):
     quick: bool
     out: Path | None
     force: bool
+
+
+SUITES = {  # options that are of one suite alone
+    "latent": ("train", "judge", "domain", "edits", "similarity"),
+    "meaning": (),
+    "understanding": ("tasks", "seeds", "labels", "beside", "vectors", "set"),
+}
 
 
 def info(run: RunArgument, as_json: AsJson = False) -> None:
@@ -75,7 +82,7 @@ def evaluate(
         str,
         typer.Option(
             help="`latent`: all that a model of sentence vectors can be asked; `meaning`: what the vectors of any "
-            "model are worth, on --data sts-b --data sick."
+            "model are worth, on --data sts-b --data sick; `understanding`: what a model is worth that is fine-tuned."
         ),
     ] = "",
     judge: Annotated[Path | None, typer.Option(metavar="RUN", help="A language model of other text.")] = None,
@@ -89,21 +96,42 @@ def evaluate(
     quick: Quick = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Where a suite goes.")] = None,
     force: Force = False,
+    tasks: Annotated[str, typer.Option(metavar="A,B,…", help="Understanding: some tasks; none: all.")] = "",
+    seeds: Annotated[int, typer.Option(min=0, help="Understanding: of each fine-tuning; 0: three, quick one.")] = 0,
+    labels: Annotated[str, typer.Option(metavar="N,…", help="Understanding: learn from so many labels.")] = "",
+    beside: Annotated[Path | None, typer.Option(metavar="RUN", help="Understanding: another run, compared.")] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Understanding: averaged word vectors.")
+    ] = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="Understanding: a key of fine-tuning, as train.steps=300.")
+    ] = None,
 ) -> None:
     """Score a model on a file; scores and their signature are added to the run's results.json.
 
     With --suite, a whole suite instead: tables here, JSON and a page beside the run or at --out.
     """
-    if suite not in ("", "latent", "meaning"):
-        raise UsageError(f"There is no suite {suite!r}. Choose: latent, meaning.")
+    if suite not in ("", *SUITES):
+        raise UsageError(f"There is no suite {suite!r}. Choose: {', '.join(SUITES)}.")
     given: SuiteOptions = {"judge": judge, "domain": domain, "edits": edits,
                            "similarity": similarity, "quick": quick, "out": out, "force": force}  # fmt: skip
-    if not suite and (asked := [name for name, value in given.items() if value]):
-        raise UsageError(f"--{asked[0]} belongs to a suite: add --suite latent or --suite meaning.")
+    own = {"tasks": tasks, "seeds": seeds, "labels": labels, "beside": beside, "vectors": vectors, "set": change}
+    asked = [name for name, value in {**given, **own, "train": train if suite else None}.items() if value]
+    for name in asked:
+        other = next((each for each, options in SUITES.items() if name in options), "")
+        if other and other != suite:
+            more = "; sts-b and sick are named by --data" if suite == "meaning" else ""
+            raise UsageError(f"--{name} belongs to --suite {other}{more}.")
+        if not suite:
+            raise UsageError(f"--{name} belongs to a suite: add --suite {' or --suite '.join(SUITES)}.")
     if suite and int8:
         raise UsageError("--int8 is not for suites: leave out one of them.")
     if suite == "meaning":
-        _meaning(run, data, device, as_json, given, train)
+        _meaning(run, data, device, as_json, given)
+        return
+    if suite == "understanding":
+        understanding(run, data, device, as_json, tasks=tasks, seeds=seeds, labels=labels, beside=beside,
+                      vectors=vectors, change=change or [], quick=quick, out=out, force=force)  # fmt: skip
         return
     if suite:
         if len(data) > 1 or len(train or ()) > 1:
@@ -182,9 +210,9 @@ def _print_groups(title: str, groups: Score) -> None:
 
 def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None, given: SuiteOptions) -> None:
     """The latent suite of a run."""
-    from lexigraph.evaluation.latent import suite
+    from lexigraph.evaluation.latent import suite, tables
 
-    file, judge = _suite_file(run, "latent.json", given), given["judge"]
+    file, judge = suite_file(run, "latent.json", given["out"], given["force"]), given["judge"]
     model = load_model(run, device)
     results = suite.run(
         model,
@@ -197,59 +225,19 @@ def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None,
         quick=given["quick"],
         report=notify,
     )
-    _show_suite("The latent suite", f"{run}, on {data}.", results, file, given["force"], as_json)
+    about = f"{run}, on {data}."
+    show("The latent suite", about, tables.tables(results), results, file, given["force"], as_json)
 
 
-def _meaning(
-    run: Path, data: list[str], device: str, as_json: bool, given: SuiteOptions, train: list[str] | None
-) -> None:
+def _meaning(run: Path, data: list[str], device: str, as_json: bool, given: SuiteOptions) -> None:
     """The meaning suite of a run; `data` are folders of benchmark sets."""
     from lexigraph.evaluation import meaning
-
-    others = {"train": train, **{name: given[name] for name in ("judge", "domain", "edits", "similarity")}}
-    if asked := [name for name, value in others.items() if value]:
-        raise UsageError(f"--{asked[0]} belongs to --suite latent; sts-b and sick are named by --data.")
-    file = _suite_file(run, "meaning.json", given)
-    results = meaning.run(load_model(run, device), data, quick=given["quick"], report=notify)
-    _show_suite("Meaning", f"{run}, on {', '.join(data)}.", results, file, given["force"], as_json)
-
-
-def _suite_file(run: Path, name: str, given: SuiteOptions) -> Path:
-    """Where a suite is saved, if it may be."""
-    from lexigraph.outputs import free_file
-    from lexigraph.run import Run
-
-    opened = Run.open(run)
-    if given["out"] is None and opened.bundled:
-        raise UsageError("A bundled model's folder is not written to: say where the suite goes with --out FILE.json.")
-    file = given["out"] or opened.path / name
-    for written, kind in ((file, ".json"), (file.with_suffix(".html"), ".html")):
-        free_file(written, "a suite", (kind,), given["force"])
-    return file
-
-
-def _show_suite(
-    title: str, about: str, results: Mapping[str, Mapping[str, Result]], file: Path, force: bool, as_json: bool
-) -> None:
-    """A suite as tables, and saved as JSON and as a page."""
     from lexigraph.evaluation.latent import tables
-    from lexigraph.outputs import json_text
-    from lexigraph.views import report
 
-    found = tables.tables(results)
-    sections: dict[str, str] = {}
-    for table in found:
-        sections[table.title] = sections.get(table.title, "") + report.table(table.columns, table.rows)
-    page = report.page(title, about, sections)
-    write_text(file, json_text(results, indent=1), "a suite", force)
-    write_text(file.with_suffix(".html"), page, "a suite", force)
-    if as_json:
-        print_json(results)
-        return
-    for table in found:
-        print(f"\n{table.title}")
-        print_table(table.columns, table.rows)
-    notify(f"Saved as {file} and {file.with_suffix('.html')}.")
+    file = suite_file(run, "meaning.json", given["out"], given["force"])
+    results = meaning.run(load_model(run, device), data, quick=given["quick"], report=notify)
+    about = f"{run}, on {', '.join(data)}."
+    show("Meaning", about, tables.tables(results), results, file, given["force"], as_json)
 
 
 def _metrics(scores: Score) -> Iterator[tuple[str, Figure]]:

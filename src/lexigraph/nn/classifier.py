@@ -46,10 +46,14 @@ class ClassifierNetwork(Predictor[Classified]):
         return None
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
-        logits, labels = self.logits(batch), batch[LABEL]
+        return self.terms(self.logits(batch), batch), None
+
+    def terms(self, logits: Float[Tensor, "B C"], batch: Batch) -> Terms:
+        """The loss of some logits."""
+        labels = batch[LABEL]
         nll = F.cross_entropy(logits, labels, reduction="none", ignore_index=-1, label_smoothing=self.smoothing)
         total = (nll * batch[WEIGHT]).sum() if WEIGHT in batch.tensors else nll.sum()
-        return {"loss": Term(total, batch.counts["loss"], items=nll.detach()[:, None])}, None
+        return {"loss": Term(total, batch.counts["loss"], items=nll.detach()[:, None])}
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         return {LABEL: list(self.logits(batch))}

@@ -29,7 +29,7 @@ from lexigraph.objectives.masked import Frame, contents
 from lexigraph.objectives.next_token import IGNORE, Padded, shifted
 from lexigraph.objectives.terms import Batch, Carry, Terms
 from lexigraph.registry import system
-from lexigraph.text.batches import padded
+from lexigraph.text.batches import padded, pair_lengths
 from lexigraph.text.columns import Column, Columns, Traits
 from lexigraph.text.tables import Row
 from lexigraph.text.vocabularies import TEXT, Vocabularies
@@ -62,6 +62,11 @@ class Network(nn.Module):
     def columns(cls, recipe: Recipe) -> Columns:
         """What an example of this system holds."""
         raise NotImplementedError
+
+    @classmethod
+    def kept_heads(cls, recipe: Recipe) -> tuple[str, ...]:
+        """The heads that its parts have nevertheless."""
+        return ()
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch. With seeds, in training, random numbers follow from them; without, from what the examples say."""
@@ -103,8 +108,20 @@ class Reader(Network):
         """How many layers it shows, what goes into the first included."""
         return cast(Any, self).config.layers + 1
 
-    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
-        """Token sequences, boundaries included, as a batch in which nothing is corrupted."""
+    def reading(
+        self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None, *, closed: bool = False
+    ) -> Batch:
+        """Token sequences, boundaries included, as a batch in which nothing is corrupted.
+
+        others: a second text B for each text A, read behind it (`read_pairs`): beginning, A, separator, B, end.
+        Token i of A is at position i, token j of B at position len(A) + 1 + j, both counted from 1.
+        closed: a text alone is read up to its end, too, which a language model else has nothing to predict from.
+        """
+        raise NotImplementedError
+
+    @property
+    def pair_context(self) -> int:
+        """The most tokens that the two texts of a pair have together; 0: no limit."""
         raise NotImplementedError
 
     def reading_words(self, rows: Sequence[list[np.ndarray]]) -> Batch:
@@ -114,6 +131,10 @@ class Reader(Network):
     def states(self, batch: Batch) -> States:
         """The states of such a batch."""
         raise NotImplementedError
+
+    def summary(self, last: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B d"]:
+        """One vector for each text or pair, from the last states of all that was read: the first one."""
+        return last[:, 0]
 
 
 Parts = Mapping[str, Reader]  # of a network, by the names that it has for them
@@ -161,9 +182,29 @@ class LanguageNetwork(Decoder, Reader):
         """A batch in which every token but the first is predicted from those before it: what a text is scored by."""
         return self.prepare(examples)
 
-    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
+    @property
+    def pair_context(self) -> int:
+        return max(1, self.traits.context - 3) if self.traits.context else 0
+
+    def reading(
+        self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None, *, closed: bool = False
+    ) -> Batch:
+        if others is not None:
+            return read_pairs(rows, others, self.pad, self.pair_context)
+        if closed:
+            lengths = torch.tensor([len(row) for row in rows])
+            return Batch({"inputs": torch.from_numpy(padded(rows, self.pad)), "lengths": lengths})
         whole = shifted(rows, self.pad)
         return Batch({"inputs": whole["inputs"], "lengths": (whole["targets"] != IGNORE).sum(1)})
+
+    def summary(self, last: Float[Tensor, "B T d"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B d"]:
+        """The state at the end, which has seen all of it."""
+        return last[torch.arange(len(last), device=last.device), lengths - 1]
+
+    @property
+    def output_table(self) -> Float[Tensor, "V d"]:
+        """What states are compared with, a row for each token."""
+        raise NotImplementedError
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         return {"text": unpadded(self(batch["inputs"]), batch)}
@@ -180,11 +221,23 @@ class MaskFiller(Reader):
     frame: Frame  # the special tokens around a text, and in its gaps
     special = 0  # ids below are never masked
 
-    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
-        frame, longest = self.frame, self.traits.context
-        texts = [[frame.begin, *contents(row, longest, frame).tolist(), frame.end] for row in rows]
-        tensors = {"inputs": padded(texts, frame.pad), "lengths": np.array([len(text) for text in texts])}
+    @property
+    def pair_context(self) -> int:
+        return max(1, self.traits.context - 1)
+
+    def reading(
+        self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None, *, closed: bool = False
+    ) -> Batch:
+        if others is not None:
+            return read_pairs(self._framed(rows), self._framed(others), self.frame.pad, self.pair_context)
+        texts = self._framed(rows, self.traits.context)
+        tensors = {"inputs": padded(texts, self.frame.pad), "lengths": np.array([len(text) for text in texts])}
         return Batch({name: torch.from_numpy(array) for name, array in tensors.items()})
+
+    def _framed(self, rows: Sequence[np.ndarray], longest: int = 0) -> list[np.ndarray]:
+        """Texts between the boundaries that this network has for them."""
+        frame = self.frame
+        return [np.array([frame.begin, *contents(row, longest or len(row), frame), frame.end]) for row in rows]
 
     def hidden(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T d"]:
         """A vector for every token."""
@@ -240,6 +293,21 @@ def unpadded(values: Float[Tensor, "B T *d"], batch: Batch) -> list[Float[Tensor
     """The values of each row up to its last target."""
     lengths = (batch["targets"] != IGNORE).sum(1).tolist()
     return [row[:length] for row, length in zip(values, lengths, strict=True)]
+
+
+def read_pairs(rows: Sequence[np.ndarray], others: Sequence[np.ndarray], pad: int, most: int) -> Batch:
+    """<begin> A <end> B <end>, from texts <begin> A <end> and <begin> B <end>; segment 0 ends with the first <end>,
+    segment 1 follows. `most`: tokens that A and B may have together (`pair_lengths`); 0: no limit."""
+    texts, segments = list[np.ndarray](), list[np.ndarray]()
+    for row, other in zip(rows, others, strict=True):
+        first, second = pair_lengths(len(row) - 2, len(other) - 2, most)
+        texts.append(np.concatenate([row[: first + 1], row[-1:], other[1 : second + 1], other[-1:]]))
+        segments.append(np.repeat([0, 1], [first + 2, second + 1]))
+    tensors = {"inputs": padded(texts, pad), "segments": padded(segments, 0)}
+    return Batch(
+        {name: torch.from_numpy(array) for name, array in tensors.items()}
+        | {"lengths": torch.tensor([len(text) for text in texts])}
+    )
 
 
 READ = "read_"  # before the names of the tensors that a part is given
@@ -323,17 +391,18 @@ def _made(recipe: Recipe, vocabularies: Vocabularies) -> Network:
             raise UsageError(f"This {recipe.system} model has no part named {name!r}: {can}.")
     if not recipe.parts:
         return kind(recipe.model, recipe.objective, vocabularies)
-    parts = {name: _build_part(part, vocabularies) for name, part in recipe.parts.items()}
+    kept = kind.kept_heads(recipe)
+    parts = {name: _build_part(part, vocabularies, kept) for name, part in recipe.parts.items()}
     return kind(recipe.model, recipe.objective, vocabularies, parts)
 
 
-def _build_part(part: Part, vocabularies: Vocabularies) -> Reader:
-    """A network inside another one: it reads what it is given, and nothing is asked of its heads."""
+def _build_part(part: Part, vocabularies: Vocabularies, kept: Sequence[str]) -> Reader:
+    """A network inside another one: it reads what it is given, and goes without its heads but for those kept."""
     entry = system(part.system)
     kind = entry.network_class()
     if not issubclass(kind, Reader):
         raise UsageError(f"This {part.system} model does not read for others: it cannot be a part.")
     network = kind(part.model, entry.module().Objective(), Vocabularies({TEXT: vocabularies[part.vocabulary]}))
-    for head in network.heads:
+    for head in set(network.heads) - set(kept):
         delattr(network, head)
     return network

@@ -28,9 +28,12 @@ class RegressorNetwork(Predictor[float]):
         raise NotImplementedError
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
-        wanted = (batch[NUMBER] - self.numbers.mean) / self.numbers.deviation
-        squares = (self.values(batch) - wanted).square()
-        return {"loss": Term(squares.sum(), batch.counts["loss"], items=squares.detach()[:, None])}, None
+        return self.terms(self.values(batch), batch), None
+
+    def terms(self, values: Float[Tensor, " B"], batch: Batch) -> Terms:
+        """The loss of some values."""
+        squares = (values - (batch[NUMBER] - self.numbers.mean) / self.numbers.deviation).square()
+        return {"loss": Term(squares.sum(), batch.counts["loss"], items=squares.detach()[:, None])}
 
     def outputs(self, batch: Batch, carry: Carry | None = None) -> Outputs:
         return {NUMBER: list(self.values(batch)[:, None])}

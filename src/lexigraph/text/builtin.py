@@ -82,6 +82,32 @@ def _constructions() -> Iterator[Fields]:
         yield {"text": grammar.realise(clause), "label": clause.construction}
 
 
+def _paraphrases() -> Iterator[Fields]:
+    """Two sentences, and whether they say the same or another thing."""
+    from lexigraph.text import meanings
+
+    for text, other, same in meanings.paraphrases():
+        yield {"text": text, "other": other, "label": "same" if same else "other"}
+
+
+def _similarities() -> Iterator[Fields]:
+    """Two sentences, and how much of what they say is the same."""
+    from lexigraph.text import meanings
+
+    return ({"text": text, "other": other, "number": number} for text, other, number in meanings.similarities())
+
+
+def _agreement() -> Iterator[Fields]:
+    """A subject, two forms of a verb, and the number of the one that agrees: `The key to the cabinets`: `is`."""
+    from lexigraph.text import edits
+
+    random = np.random.default_rng(0)
+    for item in edits.agreement_items(1 << 40):
+        label = int(random.integers(2))
+        choices = [item.wrong, item.right] if label else [item.right, item.wrong]
+        yield {"text": item.prefix, "choices": choices, "label": label}
+
+
 def _judgements() -> Iterator[Fields]:
     """Praise, blame and neither."""
     from lexigraph.text import sentiment
@@ -205,6 +231,9 @@ MAKERS: Makers = {
     languages.SUM: _sums,
     ("frames", "tags"): _signals,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,
+    ("text", "other", "label"): _paraphrases,
+    ("text", "other", "number"): _similarities,
+    ("text", "choices", "label"): _agreement,
 }
 CORPORA: dict[str, Makers] = {
     GRAMMAR: MAKERS,

@@ -33,6 +33,7 @@ class Column:
     vocabulary: str = "text"  # a Tokenizer, Labels or Numbers by its name; columns of the same name share it
     field: str = ""  # the record's field; "": the column's own name. Several columns may read one field
     by_word: bool = False  # tokens: kept word by word, each cut by itself
+    texts: bool = False  # tokens by word: what is listed are texts, not the words of one
     cut: Literal["", "char", "word"] = ""  # tokens: what they are, where the recipe's [tokenizer] does not say it
     aligned: str = ""  # tags, heads, spans: counted in words of that column
     at: Literal["", "before", "after", "random"] = ""  # of a neighbour in the document; of any other example

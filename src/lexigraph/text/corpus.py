@@ -8,7 +8,7 @@ What an example holds, a network's columns say (columns.py); where it goes then,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, clean, files, frames, heads, images, parallel, readers, sentences, trees
+from lexigraph.text import builtin, choices, clean, files, frames, heads, images, parallel, readers, sentences, trees
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running, words_of
 from lexigraph.text.source import Source
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # counting words needs none
 ARRAYS = ("image", "vectors")  # kinds of columns that may be named by their files
 PLAIN = "text"  # the only field of plain text
 PARAGRAPH = 10  # sentences of a document of the built-in corpora, where blank lines would part documents
-PAIR = {"source", "target"}  # of which neither may be empty alone
+PAIRS = {"source", "target"}, {"text", "other"}  # of which neither may be empty alone
 
 
 @dataclass(frozen=True)
@@ -326,11 +326,12 @@ def _records(
     }
     numbers = [field for field, kind in arrays.items() if kind == "vectors"]
     grown = [column.field_of(name) for name, column in columns.items() if column.kind == "spans"]
+    listed = [column.field_of(name) for name, column in columns.items() if column.texts]
     for record in _fields(file, data, fields, leads_of(columns), numbers):
         values, key, place = dict(record.columns), record.columns[first], f"{file}, line {record.line}"
         if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
             raise LexigraphError(f"{place}: the {unlabelled} is empty; every example needs one.")
-        if PAIR.issubset(texts) and (side := _empty_side(values)):
+        if side := _empty_side(values, texts):
             raise LexigraphError(
                 f"{place}: the {side} is empty; a pair needs both sides. Fill it, or leave the line out."
             )
@@ -345,6 +346,8 @@ def _records(
                 values[field] = images.read(values[field], Path(file).parent)
         if first in arrays and isinstance(key, list):
             key = values[first]
+        for field in listed:
+            values |= choices.read(values, field, place, cleaner)
         where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
         for field in texts:
             text = str(values.get(field, ""))
@@ -353,10 +356,13 @@ def _records(
             yield Example(where, values, begun + record.document, True, place)
 
 
-def _empty_side(values: Mapping[str, object]) -> str:
+def _empty_side(values: Mapping[str, object], texts: Collection[str]) -> str:
     """Which side of a pair is blank where the other is not."""
-    blank = [side for side in sorted(PAIR) if not str(values[side]).strip()]
-    return blank[0] if len(blank) == 1 else ""
+    for pair in PAIRS:
+        blank = [side for side in sorted(pair) if pair.issubset(texts) and not str(values[side]).strip()]
+        if len(blank) == 1:
+            return blank[0]
+    return ""
 
 
 def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:

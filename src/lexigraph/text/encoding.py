@@ -107,6 +107,9 @@ class ColumnEncoder:
     def _by_word(self, column: Column, values: Sequence[Value]) -> list[Row]:
         words = [words_of(value) for value in values]
         tokenizer = self.vocabularies.tokenizer(column.vocabulary)
+        if column.texts:
+            cut = iter(tokenizer.encode_batch([text for row in words for text in row]))
+            return [list(islice(cut, len(row))) for row in words]
         if tokenizer.marks_spaces:  # as in running text, where the space before a word is part of it
             words = [[*row[:1], *(f" {word}" for word in row[1:])] for row in words]
         cut = iter(tokenizer.encode_words([word for row in words for word in row]))

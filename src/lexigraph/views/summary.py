@@ -35,6 +35,7 @@ COMMANDS = {  # ability → what one types after the run
     "parse": '"She sings ."',
     "classify": '"A sentence."',
     "estimate": '"[[0.3, 1], [0.9, 0], [0.4, 1]]"',
+    "choose": '"The keys to the cabinet" "is" "are"',
     "encode": '"A sentence." --out vectors.npy',
     "decode": "vectors.npy",
     "pictures": '"A sentence." --out pictures',
@@ -52,6 +53,7 @@ OF_FIELDS = {  # the same of systems that read something else than text
     ("classify", "tree"): '"(? (? not) (? bad))"',
     ("classify", "image"): "picture.png",
     ("tag", "frames"): "sequence.npy",
+    ("estimate", "other"): "$'A sentence.\\tAnother one.'",
 }
 
 
