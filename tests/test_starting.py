@@ -43,6 +43,54 @@ def test_a_reader_has_the_same_states_alone_and_in_a_padded_batch(system):
         assert torch.allclose(padded[1, :2], own[0, :2], atol=1e-5 * float(own.abs().max()))
 
 
+PAIR_READERS = [name for name in READERS if not SYSTEMS[name].network_class().reads_words]
+
+
+@pytest.mark.parametrize("system", PAIR_READERS)
+def test_a_reader_reads_pairs_the_same_alone_and_in_a_padded_batch(system):
+    network, rows = network_of(system), rows_of(system)
+    with torch.no_grad():
+        together = network.states(network.reading(rows, rows))
+        alone = network.states(network.reading(rows[1:], rows[1:]))
+    assert together.lengths.tolist() == [3 + 3 + 3, 3 + 1 + 1]  # both texts and three boundaries
+    for padded, own in zip(together.layers, alone.layers, strict=True):
+        assert padded.shape == (2, 9, network.width)
+        assert torch.allclose(padded[1, :5], own[0], atol=1e-5 * float(own.abs().max()))
+
+
+@pytest.mark.parametrize("system", PAIR_READERS)
+def test_the_tokens_of_a_pair_are_where_the_rule_says(system):
+    network, eos = network_of(system), data_of(system)[0].tokens().eos
+    first, second = [20, 21, 22], [23, 24]
+    batch = network.reading([np.array([eos, *first, eos])], [np.array([eos, *second, eos])])
+    inputs, segments = (batch[name][0].tolist() for name in ("inputs", "segments"))
+    assert [inputs[i] for i in range(1, 4)] == first
+    assert [inputs[len(first) + 1 + j] for j in range(1, 3)] == second
+    assert inputs[4] == inputs[7]  # the separator is what ends the pair
+    assert segments == [0, 0, 0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("system", "boundaries"), [("bert", 3), ("electra", 3), ("gpt", 3), ("xlnet", 3)])
+def test_of_a_pair_that_is_too_long_the_longer_text_is_cut(system, boundaries):
+    network, eos = network_of(system, **{"model.context": 4 + boundaries}), data_of(system)[0].tokens().eos
+    batch = network.reading([np.array([eos, 20, eos])], [np.array([eos, 21, 22, 23, 24, 25, eos])])
+    assert batch["inputs"].shape == (1, 4 + boundaries)
+    assert set(range(20, 26)) & set(batch["inputs"][0].tolist()) == {20, 21, 22, 23}
+    with torch.no_grad():
+        assert network.states(batch).layers[-1].isfinite().all()
+
+
+@pytest.mark.parametrize("system", ["bert", "electra", "xlnet"])
+def test_the_second_text_of_a_pair_is_known_by_its_segment(system):
+    shape = {"model.segments": True} if system == "xlnet" else {}
+    network, rows = network_of(system, **shape), rows_of(system)
+    batch = network.reading(rows[:1], rows[1:])
+    with torch.no_grad():
+        told = network.states(batch).layers[-1]
+        batch.tensors["segments"] = torch.zeros_like(batch["segments"])
+        assert not torch.allclose(told, network.states(batch).layers[-1], atol=1e-4)
+
+
 @pytest.mark.parametrize("system", ["bert", "electra"])
 def test_the_last_states_of_an_encoder_are_what_it_predicts_from(system):
     network = network_of(system)

@@ -1,7 +1,7 @@
 """Plans: every token has its turn, the same seed gives the same plan, and any step can be asked for at once."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text.batches import Buckets, InTurn, Rows, Streams, Together, Windows, padded, require_a_batch, share
+from lexigraph.text.batches import (
+    Buckets,
+    InTurn,
+    Rows,
+    Streams,
+    Together,
+    Windows,
+    padded,
+    pair_lengths,
+    require_a_batch,
+    share,
+)
 
 LENGTHS = np.random.default_rng(7).integers(1, 90, 300)
 STARTS = np.cumsum(LENGTHS) - LENGTHS
@@ -242,3 +253,12 @@ def test_rows_are_padded_behind_and_may_leave_room_in_front():
     assert padded([[5, 6, 7], [8]], 9).tolist() == [[5, 6, 7], [8, 9, 9]]
     assert padded([np.array([], int), np.array([3])], 0).tolist() == [[0], [3]]
     assert padded([[5], []], 9, longest=2, first=1).tolist() == [[9, 5], [9, 9]]
+
+
+@pytest.mark.parametrize("most", range(1, 12))
+def test_the_longer_text_of_a_pair_is_cut_one_token_at_a_time(most):
+    for first, second in product(range(9), repeat=2):
+        kept = [first, second]
+        while sum(kept) > most:
+            kept[int(kept[1] >= kept[0])] -= 1
+        assert pair_lengths(first, second, most) == tuple(kept)

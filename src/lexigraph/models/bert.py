@@ -139,7 +139,9 @@ class BERT(MaskFiller):
         return self.encoder(self.embedding(ids, segments), lengths)
 
     def states(self, batch: Batch) -> States:
-        return States(self.encoder.states(self.embedding(batch["inputs"]), batch["lengths"]), batch["lengths"])
+        segments = batch.tensors.get("segments") if self.config.segments > 1 else None
+        x = self.embedding(batch["inputs"], segments)
+        return States(self.encoder.states(x, batch["lengths"]), batch["lengths"])
 
     def pooled(self, hidden: Float[Tensor, "B T d"]) -> Float[Tensor, "B d"]:
         """What the first position says of the whole."""

@@ -138,7 +138,9 @@ class ELECTRA(Detector):
 
     def states(self, batch: Batch) -> States:
         encoder = self.generator if self.config.part == "generator" else self.discriminator
-        return States(encoder.states(self.embedding(batch["inputs"]), batch["lengths"]), batch["lengths"])
+        segments = batch.tensors.get("segments") if self.config.segments > 1 else None
+        x = self.embedding(batch["inputs"], segments)
+        return States(encoder.states(x, batch["lengths"]), batch["lengths"])
 
     def _judge(self, hidden: Float[Tensor, "B T d"]) -> Float[Tensor, "B T"]:
         bent = ACTIVATIONS[self.config.activation](self.dense(hidden))

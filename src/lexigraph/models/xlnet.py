@@ -187,8 +187,10 @@ class XLNet(FillingLanguageNetwork):
         return [*kept, contents]
 
     def states(self, batch: Batch) -> States:
-        """Every position sees every other; that all is of one segment gives every weight its part."""
-        segments = torch.zeros_like(batch["inputs"]) if self.config.segments else None
+        """Every position sees every other; that a text alone is of one segment gives every weight its part."""
+        segments = None
+        if self.config.segments:
+            segments = batch.tensors.get("segments", torch.zeros_like(batch["inputs"]))
         layers = self._contents(batch["inputs"], batch["lengths"], segments)
         return States([*layers[:-1], self._drop(layers[-1])], batch["lengths"])
 

@@ -29,7 +29,7 @@ from lexigraph.objectives.masked import Frame, contents
 from lexigraph.objectives.next_token import IGNORE, Padded, shifted
 from lexigraph.objectives.terms import Batch, Carry, Terms
 from lexigraph.registry import system
-from lexigraph.text.batches import padded
+from lexigraph.text.batches import padded, pair_lengths
 from lexigraph.text.columns import Column, Columns, Traits
 from lexigraph.text.tables import Row
 from lexigraph.text.vocabularies import TEXT, Vocabularies
@@ -103,8 +103,17 @@ class Reader(Network):
         """How many layers it shows, what goes into the first included."""
         return cast(Any, self).config.layers + 1
 
-    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
-        """Token sequences, boundaries included, as a batch in which nothing is corrupted."""
+    def reading(self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> Batch:
+        """Token sequences, boundaries included, as a batch in which nothing is corrupted.
+
+        others: a second text B for each text A, read behind it (`read_pairs`): beginning, A, separator, B, end.
+        Token i of A is at position i, token j of B at position len(A) + 1 + j, both counted from 1.
+        """
+        raise NotImplementedError
+
+    @property
+    def pair_context(self) -> int:
+        """The most tokens that the two texts of a pair have together; 0: no limit."""
         raise NotImplementedError
 
     def reading_words(self, rows: Sequence[list[np.ndarray]]) -> Batch:
@@ -161,7 +170,13 @@ class LanguageNetwork(Decoder, Reader):
         """A batch in which every token but the first is predicted from those before it: what a text is scored by."""
         return self.prepare(examples)
 
-    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
+    @property
+    def pair_context(self) -> int:
+        return max(1, self.traits.context - 3) if self.traits.context else 0
+
+    def reading(self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> Batch:
+        if others is not None:
+            return read_pairs(rows, others, self.pad, self.pair_context)
         whole = shifted(rows, self.pad)
         return Batch({"inputs": whole["inputs"], "lengths": (whole["targets"] != IGNORE).sum(1)})
 
@@ -180,11 +195,21 @@ class MaskFiller(Reader):
     frame: Frame  # the special tokens around a text, and in its gaps
     special = 0  # ids below are never masked
 
-    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
-        frame, longest = self.frame, self.traits.context
-        texts = [[frame.begin, *contents(row, longest, frame).tolist(), frame.end] for row in rows]
-        tensors = {"inputs": padded(texts, frame.pad), "lengths": np.array([len(text) for text in texts])}
+    @property
+    def pair_context(self) -> int:
+        return max(1, self.traits.context - 1)
+
+    def reading(self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> Batch:
+        if others is not None:
+            return read_pairs(self._framed(rows), self._framed(others), self.frame.pad, self.pair_context)
+        texts = self._framed(rows, self.traits.context)
+        tensors = {"inputs": padded(texts, self.frame.pad), "lengths": np.array([len(text) for text in texts])}
         return Batch({name: torch.from_numpy(array) for name, array in tensors.items()})
+
+    def _framed(self, rows: Sequence[np.ndarray], longest: int = 0) -> list[np.ndarray]:
+        """Texts between the boundaries that this network has for them."""
+        frame = self.frame
+        return [np.array([frame.begin, *contents(row, longest or len(row), frame), frame.end]) for row in rows]
 
     def hidden(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T d"]:
         """A vector for every token."""
@@ -240,6 +265,21 @@ def unpadded(values: Float[Tensor, "B T *d"], batch: Batch) -> list[Float[Tensor
     """The values of each row up to its last target."""
     lengths = (batch["targets"] != IGNORE).sum(1).tolist()
     return [row[:length] for row, length in zip(values, lengths, strict=True)]
+
+
+def read_pairs(rows: Sequence[np.ndarray], others: Sequence[np.ndarray], pad: int, most: int) -> Batch:
+    """<begin> A <end> B <end>, from texts <begin> A <end> and <begin> B <end>; up to the first <end> all is segment 0,
+    then 1. `most`: tokens that A and B may have together (`pair_lengths`); 0: no limit."""
+    texts, segments = list[np.ndarray](), list[np.ndarray]()
+    for row, other in zip(rows, others, strict=True):
+        first, second = pair_lengths(len(row) - 2, len(other) - 2, most)
+        texts.append(np.concatenate([row[: first + 1], row[-1:], other[1 : second + 1], other[-1:]]))
+        segments.append(np.repeat([0, 1], [first + 2, second + 1]))
+    tensors = {"inputs": padded(texts, pad), "segments": padded(segments, 0)}
+    return Batch(
+        {name: torch.from_numpy(array) for name, array in tensors.items()}
+        | {"lengths": torch.tensor([len(text) for text in texts])}
+    )
 
 
 READ = "read_"  # before the names of the tensors that a part is given

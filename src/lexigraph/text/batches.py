@@ -255,3 +255,16 @@ def padded(
     for number, row in enumerate(rows):
         array[number, first : first + len(row)] = row
     return array
+
+
+def pair_lengths(first: int, second: int, most: int) -> tuple[int, int]:
+    """How many tokens two texts keep if they have room for `most` together: the longer gives up one token at a time,
+    and the second where both are as long. 0: room for all.
+
+    >>> pair_lengths(2, 9, 8), pair_lengths(5, 9, 8), pair_lengths(9, 9, 7), pair_lengths(2, 9, 0)
+    ((2, 6), (4, 4), (4, 3), (2, 9))
+    """
+    if not most:
+        return first, second
+    second = min(second, max(most // 2, most - first))
+    return min(first, most - second), second
