@@ -112,9 +112,9 @@ class Answerer(TextModel):
         """Each question with its passages, and whether one was asked."""
         asked: list[tuple[str, Sequence[str]]]
         if context is not None:
-            passages, _ = many(context, named="passage")
+            texts, _ = many(context, named="passage")
             every, one = many(questions, named="question")
-            asked = [(question, passages) for question in every]
+            asked = [(question, texts) for question in every]
         else:
             records, one = many(questions, (str, Mapping), "question")
             for place, record in enumerate(records, 1):

@@ -97,7 +97,8 @@ class AnsweringNetwork(Predictor[Found]):
         scores = (s[:, 1:, None] + ends).flatten(1)
         best, where = scores.topk(min(BEST, scores.shape[1]))
         first, offsets = 1 + where // most, batch[OFFSETS]
-        begin, end = offsets[:, :, 0].gather(1, first), offsets[:, :, 1].gather(1, first + where % most)
+        last = (first + where % most).clamp(max=positions)  # beyond, the score is -∞
+        begin, end = offsets[:, :, 0].gather(1, first), offsets[:, :, 1].gather(1, last)
         rows = zip(none.tolist(), best.tolist(), begin.tolist(), end.tolist(), strict=True)
         return [
             Found(empty, [Span(*each) for each in zip(*row, strict=True) if each[0] > -np.inf and each[1] < each[2]])
