@@ -107,10 +107,9 @@ class AnsweringNetwork(Predictor[Found]):
 
     def merge(self, windows: Sequence[Found]) -> Found:
         """The best of all windows of a text, each answer once."""
-        every = sorted((span for window in windows for span in window.spans), key=lambda span: -span.score)
-        once = {(span.begin, span.end): span for span in reversed(every)}
-        spans = sorted(once.values(), key=lambda span: -span.score)
-        return Found(min(window.none for window in windows), spans[:BEST])
+        every = sorted(span for window in windows for span in window.spans)
+        once = {(span.begin, span.end): span for span in every}  # the last of equal ones is the best
+        return Found(min(window.none for window in windows), sorted(once.values(), reverse=True)[:BEST])
 
 
 class Windows(NamedTuple):

@@ -23,7 +23,7 @@ def read(values: Mapping[str, Any], field: str, text: str, place: str) -> list[R
     """Where the answers of a record stand in its text; one that does not is refused with its line and its id."""
     context, where = str(values[text]), f"{place} (id {values[IDENTITY]})" if values.get(IDENTITY) else place
     answers = [str(each) for each in _listed(values[field])]
-    starts = _listed(values.get(STARTS, []))
+    starts = [] if set(given := _listed(values.get(STARTS, []))) <= {""} else given
     if not any(answer.strip() for answer in answers):
         return []
     if len(starts) not in (0, len(answers)):

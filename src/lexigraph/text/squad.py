@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from lexigraph.errors import LexigraphError
-from lexigraph.text.source import Source, opened
+from lexigraph.text.source import Source
 
 FIELDS = ("context", "question", "answer")
 BEGINNING = r'\s*\{\s*(?:"version"\s*:\s*"[^"]*"\s*,\s*)?"data"\s*:\s*\['
 BETWEEN = re.compile(r"[\s,]*")
-LOOKED_AT = 4096  # bytes that tell the form
 
 
 def asked(fields: Collection[str]) -> bool:
@@ -32,11 +31,9 @@ def asked(fields: Collection[str]) -> bool:
 def nested(path: Path) -> bool:
     """Whether a file has this form, as its beginning tells."""
     try:
-        with opened(path) as stream:
-            head = stream.read(LOOKED_AT)
-    except (LexigraphError, OSError, EOFError):
+        return re.match(BEGINNING, next(iter(Source(path)), "")) is not None
+    except LexigraphError:
         return False  # whoever reads it says what is wrong
-    return re.match(BEGINNING.encode(), head.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def rows(source: Source, wanted: Collection[str]) -> Iterator[tuple[int, dict[str, Any], str]]:
