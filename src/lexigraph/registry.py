@@ -102,6 +102,10 @@ TAGS_ALL = {
     "causality": "every word or frame sees the whole sequence, before and after it",
     "cache": "it tags all words at once and writes no text step by step",
 }
+FINDS_AN_ANSWER = {
+    "causality": "an answer is found in the whole text, and may stand before what tells it",
+    "cache": "it finds where an answer stands and writes no text step by step",
+}
 READS_IT_FIRST = {"causality": "the encoder reads the whole sentence before the decoder writes it"}
 
 
@@ -165,6 +169,14 @@ SYSTEMS: dict[str, System] = {
         ("classify",),
         fields=("text", "label"),
         exempt=NAMES_A_CLASS,
+    ),
+    "question-answering": System(
+        "lexigraph.models.question_answering:QuestionAnswering",
+        "lexigraph.abilities.answering:Answerer",
+        "answering",
+        ("answer",),
+        fields=("context", "question", "answer"),
+        exempt=FINDS_AN_ANSWER,
     ),
     "tagger": System(
         "lexigraph.models.tagger:Tagger",

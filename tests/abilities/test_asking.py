@@ -23,6 +23,7 @@ ASKED = {  # ability → the run that has it, and how it is asked
     "translator's score": ("transformer", lambda m, t: m.score(t, sources=t)),
     "tag": ("tagger", lambda m, t: m.tag(t)),
     "parse": ("parser", lambda m, t: m.parse(t)),
+    "answer": ("question-answering", lambda m, t: m.answer(t, "He slept . Anna sings .", threshold=-99)),
     "classify": ("bow", lambda m, t: m.classify(t)),
     "solve": ("picture", lambda m, t: m.solve(t)),
     "decode": ("picture", lambda m, t: m.decode(m.encode(t))),
@@ -52,7 +53,17 @@ def test_one_text_has_one_answer_and_it_is_the_first_of_many(model, ability):
         assert one == alone[0]
     elif ability == "parse":
         assert str(one) == str(several[0]) == str(alone[0])
-    elif ability not in ("score", "translator's score", "complete", "fill", "classify", "tag", "solve", "neighbours"):
+    elif ability not in (
+        "score",
+        "translator's score",
+        "complete",
+        "fill",
+        "answer",
+        "classify",
+        "tag",
+        "solve",
+        "neighbours",
+    ):
         assert one == several[0] == alone[0]
     assert type(one) is type(alone[0])
 

@@ -85,6 +85,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     ),
     "tree-lstm": ("recursive", {"model.form": "lstm"}),
     "tree-lstm-child-sum": ("recursive", {"model.form": "child-sum", "objective.nodes": "root"}),
+    "question-answering-bert": ("question-answering", BERT | {"model.answer": 4}),
     "tagger-bert": ("tagger", BERT),
     "tagger-letters": ("tagger", {"model.characters": "cnn", "model.vectors": 8, "model.tuned": True}),
     "tagger-crf": ("tagger", {"model.output": "crf", "model.scheme": "BIOES", "model.characters": "cnn"}),

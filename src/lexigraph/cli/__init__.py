@@ -19,6 +19,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from lexigraph.cli import (
+    answering,
     choosing,
     classifying,
     encoding,
@@ -76,6 +77,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "rank": language.rank,
         "fill": encoding.fill,
         "classify": classifying.classify,
+        "answer": answering.answer,
         "tag": tagging.tag,
         "parse": parsing.parse,
         "estimate": estimating.estimate,

@@ -174,6 +174,14 @@ def _trees() -> Iterator[Fields]:
         yield {name: [str(each) for each in values] for name, values in fields}
 
 
+def _asked() -> Iterator[Fields]:
+    """Passages, a question about each, and its answer; some have none."""
+    from lexigraph.text import passages
+
+    for passage, question, answer, begin in passages.passages():
+        yield {"context": passage, "question": question, "answer": answer, "answer_start": begin}
+
+
 def _same(words: list[str], phrase: list[str], tags: list[str]) -> bool:
     """Whether words begin with a phrase, whatever the case of the first letter, and have no tags yet."""
     begin = [word.lower() for word in words[: len(phrase)]]
@@ -227,6 +235,7 @@ MAKERS: Makers = {
     ("tokens", "heads", "relations", "tags"): _trees,
     ("tokens", "tags", "phrases"): _constituents,
     ("tokens", "tree"): _judged_trees,
+    ("context", "question", "answer"): _asked,
     ("image", "label"): _scenes,
     languages.SUM: _sums,
     ("frames", "tags"): _signals,

@@ -68,7 +68,7 @@ class FileFacts:
     byte_order_mark: bool
     scripts: dict[str, float]  # share of letters, largest first
     unusual: dict[str, int]  # the most common uncommon characters, by name
-    kind: str  # lines, stream, pairs, tags, labels, trees, phrases or dependencies
+    kind: str  # lines, stream, pairs, tags, labels, questions, trees, phrases or dependencies
     columns: dict[str, str]
     reason: str  # why this kind
 
@@ -213,7 +213,7 @@ def _facts(names: Names, columns: Mapping[str, str] | None, tally: Tally, encodi
     for source in sources:
         ends.update(source.endings)
     counted = together or name in (*CONLL_DEFAULT, "csv")
-    empty = 0 if counted else lines - tally.records - header * len(sources)
+    empty = 0 if counted else max(0, lines - tally.records - header * len(sources))
     kind, reason = guess_kind(tally, name, chosen, empty)
     if together:
         reason = "Line by line, the two files say the same: the records are pairs."

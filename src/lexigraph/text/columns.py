@@ -8,8 +8,12 @@ cleaned, stored, cut, planned, padded and measured by these declarations alone.
     {"words": Column("tokens", by_word=True), "tags": Column("tags", vocabulary="tags", aligned="words")}   a tagger
     {"words": Column("tokens", by_word=True), "tree": Column("spans", vocabulary="tree", aligned="words")}  of trees
     {"words": …, "heads": Column("heads", aligned="words"), "relations": Column("tags", …)}                 a parser
+    {"context": Column("tokens"), "question": Column("tokens"), "offsets": Column("offsets", field="context",
+     aligned="context"), "answer": Column("answers", aligned="context")}                      question answering
 
-Spans are rows (first word, last word, label): an answer (none: no row), names in a text, a tree (parents first).
+Spans are rows (first word, last word, label): names in a text, a tree (parents first). Offsets and answers are rows
+(first character, the one behind the last): where each token of a text stands in it, with a last row for the boundary
+behind them; where the answers to a question stand in it (none: no row).
 
 Examples of one training may come from several tables: `[data]`, and further ones named `[data.NAME]`.
 """
@@ -20,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["tokens", "raw", "tags", "heads", "class", "number", "vectors", "spans", "image"]
+Kind = Literal["tokens", "raw", "tags", "heads", "class", "number", "vectors", "spans", "image", "offsets", "answers"]
 
 MAIN = ""  # the name of the table that the recipe's own [data] section describes
 
@@ -35,7 +39,7 @@ class Column:
     by_word: bool = False  # tokens: kept word by word, each cut by itself
     texts: bool = False  # tokens by word: what is listed are texts, not the words of one
     cut: Literal["", "char", "word"] = ""  # tokens: what they are, where the recipe's [tokenizer] does not say it
-    aligned: str = ""  # tags, heads, spans: counted in words of that column
+    aligned: str = ""  # tags, heads, spans: counted in words of that column; offsets, answers: of its text
     at: Literal["", "before", "after", "random"] = ""  # of a neighbour in the document; of any other example
     table: str = MAIN  # the table that it belongs to
     lead: str = ""  # the field that names a special token to put in front: a direction, a task
@@ -50,13 +54,13 @@ class Column:
 
     @property
     def learned(self) -> bool:
-        """Whether its values have a vocabulary, which training text teaches; bytes and heads have none."""
-        return self.kind not in ("raw", "heads")
+        """Whether its values have a vocabulary, which training text teaches; bytes and positions have none."""
+        return self.kind not in ("raw", "heads", "offsets", "answers")
 
     @property
     def sequence(self) -> bool:
         """Whether its values have a length of their own."""
-        return self.kind in ("tokens", "raw", "tags", "heads", "vectors", "spans")
+        return self.kind not in ("class", "number", "image")
 
 
 Columns = Mapping[str, Column]

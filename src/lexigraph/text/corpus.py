@@ -17,7 +17,20 @@ import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, choices, clean, files, frames, heads, images, parallel, readers, sentences, trees
+from lexigraph.text import (
+    answers,
+    builtin,
+    choices,
+    clean,
+    files,
+    frames,
+    heads,
+    images,
+    parallel,
+    readers,
+    sentences,
+    trees,
+)
 from lexigraph.text.columns import Columns
 from lexigraph.text.encoding import Example, running, words_of
 from lexigraph.text.source import Source
@@ -327,7 +340,11 @@ def _records(
     numbers = [field for field, kind in arrays.items() if kind == "vectors"]
     grown = [column.field_of(name) for name, column in columns.items() if column.kind == "spans"]
     listed = [column.field_of(name) for name, column in columns.items() if column.texts]
-    for record in _fields(file, data, fields, leads_of(columns), numbers):
+    answered = {
+        c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "answers"
+    }
+    besides = answers.BESIDES if answered else ()
+    for record in _fields(file, data, fields, leads_of(columns), numbers, besides):
         values, key, place = dict(record.columns), record.columns[first], f"{file}, line {record.line}"
         if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
             raise LexigraphError(f"{place}: the {unlabelled} is empty; every example needs one.")
@@ -337,6 +354,9 @@ def _records(
             )
         for field, words in hung.items():
             values[field] = heads.read(values[field], words_of(values[words]), place)
+        for field, text in answered.items():
+            values[field] = answers.read(values, field, text, place)
+            key = values.get(answers.TITLE) or key
         for field in grown:
             trees.refuse_other(values[field], field, place)
         for field, kind in arrays.items():
@@ -371,16 +391,22 @@ def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
 
 
 def _fields(
-    file: str, data: recipes.Data, fields: dict[str, bool], leads: Sequence[str], numbers: Sequence[str]
+    file: str,
+    data: recipes.Data,
+    fields: dict[str, bool],
+    leads: Sequence[str],
+    numbers: Sequence[str],
+    besides: Sequence[str] = (),
 ) -> Iterator[readers.Record]:
     """Records with these fields, by the names or numbers that the recipe gives them in the file.
 
     leads: the fields that hold directions, read where a file has them. numbers: those that hold sequences of vectors.
+    besides: further ones, read where a file has them by these names.
     """
     needed = [field for field, required in fields.items() if required]
     direction, file = parallel.directed(file)
     if direction:
-        records = _fields(file, data, fields, leads, numbers)
+        records = _fields(file, data, fields, leads, numbers, besides)
         yield from parallel.with_direction(records, direction, leads, file)
         return
     if files.built_in(file):
@@ -402,5 +428,11 @@ def _fields(
     documents = "none" if data.documents == "line" else data.documents
     source = Source(file, encoding=data.encoding)
     yield from readers.read(
-        source, mapped or None, documents, data.max_chars, needed=needed, welcome=leads, numbers=numbers
+        source,
+        mapped or None,
+        documents,
+        data.max_chars,
+        needed=needed,
+        welcome=[*leads, *besides],
+        numbers=numbers,
     )

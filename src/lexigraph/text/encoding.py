@@ -88,6 +88,10 @@ class ColumnEncoder:
             return [self._labels(name, labels, value, e) for value, e in zip(values, block, strict=True)]
         if column.kind == "raw":
             return [np.frombuffer(str(value).encode(errors="surrogatepass"), np.uint8) for value in values]
+        if column.kind == "offsets":
+            return self.vocabularies.tokenizer(column.vocabulary).offsets([str(value) for value in values])
+        if column.kind == "answers":
+            return [np.array(value, np.int64).reshape(-1, 2) for value in values]
         if column.kind == "image":
             return [images.read(value) for value in values]
         if column.kind == "vectors":
@@ -137,8 +141,10 @@ class ColumnEncoder:
     def _check_aligned(
         self, name: str, words: str, found: Mapping[str, Sequence[Row]], block: Sequence[Example]
     ) -> None:
+        if self.columns[name].kind in ("spans", "offsets", "answers"):
+            return
         for row, of, example in zip(found[name], found[words], block, strict=True):
-            if self.columns[name].kind != "spans" and len(row) != len(of):
+            if len(row) != len(of):
                 raise LexigraphError(
                     f"{example.where}: there are {len(of)} {words} and {len(row)} {name}; each has one."
                 )

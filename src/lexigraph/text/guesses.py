@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lexigraph import recipe as recipes
 from lexigraph.registry import system_of_any_kind
-from lexigraph.text import parquet
+from lexigraph.text import parquet, squad
 from lexigraph.text.files import Names, several
 from lexigraph.text.readers import CONLL_DEFAULT, CONLL_FIELDS, MAX_CHARS, csv_delimiter, read
 from lexigraph.text.source import AUTO, Source, line_blocks
@@ -26,6 +26,7 @@ FIRST = {"lines": ("gpt",), "stream": ("gpt", "lstm-lm")}  # kind of file → of
 NEEDED = {  # kind → its fields
     "pairs": {"source", "target"},
     "labels": {"text", "label"},
+    "questions": {"context", "question", "answer"},
     "trees": {"tokens", "tree"},
     "phrases": {"tokens", "tags", "phrases"},
     "dependencies": {"tokens", "tags", "heads", "relations"},
@@ -37,6 +38,8 @@ KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files 
     {"source": "src", "target": "tgt"},
     {"tokens": "tokens", "tags": "tags"},
     {"tokens": "words", "tags": "tags"},
+    {"context": "context", "question": "question", "answer": "answers.text", "answer_start": "answers.answer_start"},
+    {"context": "context", "question": "question", "answer": "answer"},
     {"text": "text", "label": "label"},
     {"text": "sentence", "label": "label"},
     {"text": "text"},
@@ -46,6 +49,8 @@ KNOWN_COLUMNS: tuple[dict[str, str], ...] = (  # our names → names that files 
 def guess_columns(path: str, name: str, encoding: str = AUTO) -> dict[str, str]:
     """Choose the columns of a table by the names in it, or of a TSV or CSV file by what its rows look like."""
     rows: list[list[str]] = []
+    if name == "json" and squad.nested(Path(path)):
+        return {field: field for field in squad.FIELDS}
     if name == "parquet":
         names: Iterable[str] = parquet.names(Path(path))
     else:
@@ -58,7 +63,11 @@ def guess_columns(path: str, name: str, encoding: str = AUTO) -> dict[str, str]:
     if name == "json":
         names = ()
         with suppress(ValueError, RecursionError):  # the reader will say what is wrong
-            names = dict(json.loads(lines[0]))
+            first = dict(json.loads(lines[0]))
+            names = [
+                *first,
+                *(f"{key}.{inner}" for key, each in first.items() if isinstance(each, dict) for inner in each),
+            ]
     for known in KNOWN_COLUMNS:
         if set(known.values()) <= set(names):
             return known
@@ -175,7 +184,7 @@ def commands(
     splits = {"data": against} | {split: split for split in ("valid", "test") if split in paths and split != against}
     named = [(option, name) for option, split in splits.items() for name in several(paths[split])]
     files, options = [f"--{option} {shlex.quote(name)}" for option, name in named], []
-    if table:
+    if table and not (kind == "questions" and all(ours == theirs for ours, theirs in columns.items())):
         mapped = ", ".join(f'{ours} = "{theirs}"' for ours, theirs in columns.items())
         options.append(f"--set {shlex.quote(f'data.columns={{{mapped}}}')}")
     if encoding != AUTO:

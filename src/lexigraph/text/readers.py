@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.registry import nearest
-from lexigraph.text import parquet, trees
+from lexigraph.text import parquet, squad, trees
 from lexigraph.text.source import COMPRESSED, Source, line_blocks, pieces, unix
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ def read(
     elif kind == "tsv":
         split = ((number, line.split("\t"), part) for number, line, part in _filled(lines, documents == "blank"))
         rows = _table_rows(split, fields, by_field, (needed, welcome), header=False)
+    elif kind == "json" and squad.asked(asked_for) and squad.nested(source.path):
+        rows = squad.rows(source, (*asked_for, *welcome))
     elif kind == "json":
         rows = _json_rows(_filled(lines, documents == "blank"), fields, by_field, (needed, welcome), numbers)
     else:

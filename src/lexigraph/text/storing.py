@@ -167,11 +167,13 @@ class TableWriter:
             return _Writer(path, column, ids_dtype(len(tokens)), len(tokens))
         if column.kind in ("tags", "class"):
             return _Writer(path, column, np.dtype(np.int32), len(self.vocabularies.labels(column.vocabulary)))
-        shapes = {"spans": (3,), "heads": (), "raw": ()}
+        shapes = {"spans": (3,), "offsets": (2,), "answers": (2,), "heads": (), "raw": ()}
         shape = (
             shapes.get(column.kind) if column.kind in shapes else self.vocabularies.numbers(column.vocabulary).shape
         )
-        dtypes = {"raw": np.uint8, "image": np.uint8, "heads": np.int32, "spans": np.int32}
+        dtypes = {"raw": np.uint8, "image": np.uint8} | dict.fromkeys(
+            ("heads", "spans", "offsets", "answers"), np.int32
+        )
         return _Writer(path, column, np.dtype(dtypes.get(column.kind, np.float32)), 0, shape or ())
 
     def seen_once(self) -> dict[str, list[str]]:

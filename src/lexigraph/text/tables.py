@@ -137,7 +137,7 @@ class Table:
         column = self.columns[name].column
         if traits.windowed not in self.columns or (traits.reads_whole and len(self.columns) > 1):
             return False
-        return traits.windowed in (name, column.aligned) and column.kind != "spans"
+        return traits.windowed in (name, column.aligned) and column.kind not in ("spans", "answers")
 
     def rows_of(self, name: str, rows: Rows, traits: Traits) -> Rows:
         """Where the values of a column of sequences stand for each row."""

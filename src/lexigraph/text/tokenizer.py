@@ -303,6 +303,19 @@ class Tokenizer:
         """What each token of a text stands for in it, known or not."""
         return [text[first:last] for first, last in self._hf.encode(text, add_special_tokens=False).offsets]
 
+    def offsets(self, texts: Sequence[str]) -> list[Int64[np.ndarray, "bounds 2"]]:
+        """Where each token of a text stands in it, without white space around it: its first character, and the one
+        behind its last. A last row is the end of the text."""
+        found = []
+        for text, encoding in zip(texts, self._hf.encode_batch(list(texts), add_special_tokens=False), strict=True):
+            rows = []
+            for first, last in encoding.offsets:
+                inner = text[first:last].strip()
+                first += len(text[first:last]) - len(text[first:last].lstrip()) if inner else 0
+                rows.append((first, first + len(inner) if inner else last))
+            found.append(np.array([*rows, (len(text), len(text))], np.int64))
+        return found
+
     def word_numbers(self, text: str) -> Int64[np.ndarray, " tokens"]:
         """Which word each token of a text belongs to, where words stand between white space; a space to the next."""
         begins = np.array([match.start() for match in re.finditer(r"\S+", text)], np.int64)

@@ -34,6 +34,7 @@ COMMANDS = {  # ability → what one types after the run
     "tag": '"She sings ."',
     "parse": '"She sings ."',
     "classify": '"A sentence."',
+    "answer": '"Who wrote it?" --file FILE',
     "estimate": '"[[0.3, 1], [0.9, 0], [0.4, 1]]"',
     "choose": '"The keys to the cabinet" "is" "are"',
     "encode": '"A sentence." --out vectors.npy',
