@@ -6,9 +6,9 @@ python benchmarks/length.py --device cuda --rows 8
 One text of growing length and not a batch of constant size: with fewer rows in longer batches a recurrent layer
 would pay twice, for the length and for the rows that it no longer has. Layers look back only, as in a language
 model, but for two that see both ways, as an encoder does. A window holds 512 positions: before a token, or half of
-them on each side. Each cell is a process of its own, with one thread: first memory, of one pass, then time, the median
-of several. Time is CPU seconds, which others on the machine disturb less; on CUDA, seconds by the clock. Memory is what
-the pass adds to the layer and its input: on the CPU the highest resident size (Linux only), on CUDA
+them on each side. Each cell is a process of its own, with one thread: first memory, of one pass, then time, the
+median of several. Time is CPU seconds, which others on the machine disturb less; on CUDA, seconds by the clock.
+Memory is what the pass adds to the layer and its input: on the CPU the highest resident size (Linux only), on CUDA
 torch.cuda.max_memory_allocated. Rounds go through all cells in turn, so that a busy moment hits all of them.
 """
 
