@@ -2,8 +2,8 @@
 
 python benchmarks/long_step.py [--length 32768] [--system longformer-lm] [--window 512]
 
-A step is forward, backward and AdamW, in float32 with one thread. The second of two is timed, in CPU seconds. Memory is
-the highest resident size of the process (Linux), with all that Python and torch take.
+A step is forward, backward and AdamW, in float32 with one thread. The second of two is timed, in CPU seconds. Memory
+is the highest resident size of the process (Linux), with all that Python and torch take.
 """
 
 from __future__ import annotations

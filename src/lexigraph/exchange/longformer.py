@@ -55,8 +55,8 @@ def config_to(config: Config, vocabulary: int, pad: int = 0) -> Settings:
     window = config.window if len(config.window) > 1 else config.window * config.layers
     if min(window) < 4 or any(max(window) % each for each in window):
         raise LexigraphError(
-            "transformers' Longformer has windows of at least 4 positions, of which the largest is a multiple of every "
-            f"other one: model.window = {list(window)} is not."
+            "transformers' Longformer has windows of 4 positions or more, the largest a multiple of all others: "
+            f"model.window = {list(window)} does not fit it."
         )
     shape = shape_to(config, "Longformer", vocabulary, config.dim, config.heads, config.inner or 4 * config.dim)
     return {

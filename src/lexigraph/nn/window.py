@@ -60,15 +60,16 @@ class Window:
 
 @dataclass(frozen=True)
 class Globals:
-    """The global positions of every text. Where texts have different numbers of them, `present` says which are."""
+    """The global positions of every text; `present`: which of them are, where texts have different numbers."""
 
     index: Int[Tensor, "B G"]
-    present: Bool[Tensor, "B G"] | None = None
+    present: Bool[Tensor, "B G"]
 
     @classmethod
     def first(cls, x: Float[Tensor, "B T d"]) -> Globals:
         """The first position of each."""
-        return cls(torch.zeros(len(x), 1, dtype=torch.long, device=x.device))
+        index = torch.zeros(len(x), 1, dtype=torch.long, device=x.device)
+        return cls(index, index == 0)
 
     @classmethod
     def of(cls, chosen: Bool[Tensor, "B T"]) -> Globals | None:
@@ -82,10 +83,7 @@ class Globals:
 
     def mask(self, length: int) -> Bool[Tensor, "B T"]:
         """True at the global positions of texts of that length."""
-        found = torch.zeros(len(self.index), length, dtype=torch.bool, device=self.index.device)
-        return found.scatter(
-            1, self.index, torch.ones_like(self.index).bool() if self.present is None else self.present
-        )
+        return self.present.new_zeros(len(self.index), length).scatter(1, self.index, self.present)
 
     def pick(self, values: Float[Tensor, "B T *rest"]) -> Float[Tensor, "B G *rest"]:
         """What stands there."""
@@ -93,9 +91,8 @@ class Globals:
 
     def put(self, values: Float[Tensor, "B T *rest"], new: Float[Tensor, "B G *rest"]) -> Float[Tensor, "B T *rest"]:
         """The values with new ones there."""
-        if self.present is not None:
-            new = new.where(self.present.view(*self.present.shape, *[1] * (new.dim() - 2)), self.pick(values))
-        return values.index_put((self._rows, self.index), new)
+        here = self.present.view(*self.present.shape, *[1] * (new.dim() - 2))
+        return values.index_put((self._rows, self.index), new.where(here, self.pick(values)))
 
     @property
     def _rows(self) -> Int[Tensor, "B 1"]:
@@ -170,7 +167,6 @@ def by_tiles(
     """The same by products of tiles, in float32 or better."""
     batch, _, length, _ = q.shape
     outside = None if inside is None else ~inside
-    far_outside = None if far is None or far.present is None else ~far.present
     if far is not None:  # seen in another way, and not twice
         outside = far.mask(length) if outside is None else outside | far.mask(length)
     parts: list[Tensor] = []
@@ -178,21 +174,15 @@ def by_tiles(
         for dilation, run in _runs(window.dilations):
             own = [x[:, run].to(torch.promote_types(x.dtype, torch.float32)) for x in (q, k, v)]
             heads = own[0].shape[1]
-            extra: list[Tensor | None] = [None, None]
+            hidden = None if outside is None else _by_head(outside, heads)
+            if hidden is None and length % dilation:  # what fills up the last stretch is no key
+                hidden = _by_head(torch.zeros(batch, length, dtype=torch.bool, device=q.device), heads)
+            hidden = None if hidden is None else _folded(hidden, dilation, fill=1)[..., 0]
+            extra: list[Tensor | None] = [None, None, None]
             if far is not None:
-                picked = (far.pick(x.transpose(1, 2)).transpose(1, 2) for x in own[1:])
-                extra = [_repeated(x, dilation) for x in picked]
-            hidden, far_hidden = (None if x is None else _by_head(x, heads) for x in (outside, far_outside))
-            if length % dilation:  # what fills up the last stretch is no key
-                hidden = _by_head(q.new_zeros(batch, length).bool(), heads) if hidden is None else hidden
-            mixed = _Tiled.apply(
-                *(_folded(x, dilation) for x in own),
-                *extra,
-                None if hidden is None else _folded(hidden, dilation, fill=1)[..., 0],
-                None if far_hidden is None else _repeated(far_hidden, dilation)[..., 0],
-                window.back,
-                window.ahead,
-            )
+                picked = [far.pick(x.transpose(1, 2)).transpose(1, 2) for x in own[1:]]
+                extra = [_repeated(x, dilation) for x in (*picked, _by_head(~far.present, heads))]
+            mixed = _Tiled.apply(*(_folded(x, dilation) for x in own), hidden, *extra, window.back, window.ahead)
             mixed = mixed.unflatten(0, (batch, heads, dilation)).transpose(2, 3)
             parts.append(mixed.flatten(2, 3)[:, :, :length].to(q.dtype))
     return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
@@ -221,8 +211,8 @@ def _by_head(marks: Bool[Tensor, "B T"], heads: int) -> Bool[Tensor, "B H T 1"]:
 
 
 class _Tiled(torch.autograd.Function):
-    """softmax(q kᵀ / √D) v over a window and further keys. With P the weights, δ = Σ dO ⊙ O and dP = dO vᵀ, the
-    gradient of the scores is P ⊙ (dP - δ)."""
+    """O = P v, P = softmax(q kᵀ / √D), over a window and further keys. The gradient of the scores is
+    P ⊙ (dO vᵀ - Σ dO ⊙ O), the sum over the numbers of a head."""
 
     @staticmethod
     def forward(
@@ -230,15 +220,15 @@ class _Tiled(torch.autograd.Function):
         q: Float[Tensor, "N t D"],
         k: Float[Tensor, "N t D"],
         v: Float[Tensor, "N t D"],
+        outside: Bool[Tensor, "N t"] | None,
         far_k: Float[Tensor, "N G D"] | None,
         far_v: Float[Tensor, "N G D"] | None,
-        outside: Bool[Tensor, "N t"] | None,
-        far_outside: Bool[Tensor, "N G"] | None,
+        far_outside: Bool[Tensor, "N G 1"] | None,
         back: int,
         ahead: int,
     ) -> Float[Tensor, "N t D"]:
         mixed, log_sums = torch.empty_like(q), q.new_empty(*q.shape[:2], 1)
-        for rows, seen in _tiles(q, k, far_k, outside, far_outside, back, ahead):
+        for rows, seen in _tiles(q, k, outside, far_k, far_outside, back, ahead):
             highest = torch.stack([scores.amax(2, keepdim=True) for _, scores in seen]).amax(0).clamp(min=-1e30)
             weights = [scores.sub_(highest).exp_() for _, scores in seen]
             sums = torch.stack([each.sum(2, keepdim=True) for each in weights])
@@ -248,21 +238,21 @@ class _Tiled(torch.autograd.Function):
                 own.baddbmm_(weights[1], far_v)
             mixed[:, rows] = own.div_(total)
             log_sums[:, rows] = total.log_().add_(highest)
-        ctx.save_for_backward(q, k, v, far_k, far_v, outside, far_outside, mixed, log_sums)
+        ctx.save_for_backward(q, k, v, outside, far_k, far_v, far_outside, mixed, log_sums)
         ctx.window = back, ahead
         return mixed
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_mixed: Float[Tensor, "N t D"]) -> tuple[Tensor | None, ...]:
-        q, k, v, far_k, far_v, outside, far_outside, mixed, log_sums = ctx.saved_tensors
+        q, k, v, outside, far_k, far_v, far_outside, mixed, log_sums = ctx.saved_tensors
         keys, values = [k, far_k], [v, far_v]
         d_q, scale = torch.zeros_like(q), q.shape[2] ** -0.5
         d_keys: list[Any] = [None if x is None else torch.zeros_like(x) for x in keys]
         d_values: list[Any] = [None if x is None else torch.zeros_like(x) for x in values]
         d_mixed = d_mixed.contiguous()
         delta = (d_mixed * mixed).sum(2, keepdim=True)
-        for rows, seen in _tiles(q, k, far_k, outside, far_outside, *ctx.window):
+        for rows, seen in _tiles(q, k, outside, far_k, far_outside, *ctx.window):
             own, d_own = q[:, rows], d_mixed[:, rows]
             for number, (columns, scores) in enumerate(seen):
                 weights = scores.sub_(log_sums[:, rows]).exp_()
@@ -271,14 +261,14 @@ class _Tiled(torch.autograd.Function):
                 d_scores.sub_(delta[:, rows]).mul_(weights)
                 d_q[:, rows].baddbmm_(d_scores, keys[number][:, columns], alpha=scale)
                 d_keys[number][:, columns].baddbmm_(d_scores.transpose(1, 2), own, alpha=scale)
-        return d_q, d_keys[0], d_values[0], d_keys[1], d_values[1], None, None, None, None
+        return d_q, d_keys[0], d_values[0], None, d_keys[1], d_values[1], None, None, None
 
 
 def _tiles(
     q: Tensor,
     k: Tensor,
-    far_k: Tensor | None,
     outside: Tensor | None,
+    far_k: Tensor | None,
     far_outside: Tensor | None,
     back: int,
     ahead: int,
@@ -297,11 +287,9 @@ def _tiles(
         if outside is not None:
             scores.masked_fill_(outside[:, None, columns], -torch.inf)
         seen = [(columns, scores)]
-        if far_k is not None:
+        if far_k is not None and far_outside is not None:
             scores = torch.bmm(q[:, rows], far_k.transpose(1, 2)).mul_(scale)
-            if far_outside is not None:
-                scores.masked_fill_(far_outside[:, None], -torch.inf)
-            seen.append((slice(None), scores))
+            seen.append((slice(None), scores.masked_fill_(far_outside.transpose(1, 2), -torch.inf)))
         yield rows, seen
 
 
