@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -84,7 +85,7 @@ class LongformerLM(LanguageNetwork):
         self.head_width, self.dropout = shape.width, nn.Dropout(config.dropout)
         self.traits = Traits(context=config.context, causal="text")
         self.embedding = TokenTable(len(tokens), config.dim)
-        self.blocks = nn.ModuleList(WindowLayer(shape, each) for each in found)
+        self.blocks: Any = nn.ModuleList(WindowLayer(shape, each) for each in found)
         self.norm = shape.make_norm()
         self.apply(self._initialise)
 
@@ -122,14 +123,7 @@ class LongformerLM(LanguageNetwork):
             states.append(block(states[-1], rotation=rotation, weights=weights, kept=kept))
         return [*states[:-1], self.norm(states[-1])]
 
-    def _rotation(
-        self, positions: Int[Tensor, "#R T"]
-    ) -> Float[
-        Tensor,
-        (
-            2  # R 1 T D
-        ),
-    ]:
+    def _rotation(self, positions: Int[Tensor, "rows T"]) -> Tensor:
         return rotations(positions, self.head_width).unsqueeze(2)
 
     # ---- decoding ----------------------------------------------------------------------------------------
