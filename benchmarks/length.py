@@ -1,13 +1,14 @@
-"""Time and memory of one layer as the text grows: recurrent, convolution, self-attention fused and step by step.
+"""Time and memory of one layer as the text grows: recurrent, convolution, self-attention: full and in a window.
 
-python benchmarks/length.py [--lengths 64 128 … 8192] [--picture length.png] [--json length.json]
+python benchmarks/length.py [--lengths 64 128 … 32768] [--ways LSTM "window, back" …] [--picture length.png]
 python benchmarks/length.py --device cuda --rows 8
 
 One text of growing length and not a batch of constant size: with fewer rows in longer batches a recurrent layer
-would pay twice, for the length and for the rows that it no longer has. All layers look back only, as in a language
-model. Each cell is a process of its own, with one thread: first memory, of one pass, then time, the median of
-several. Time is CPU seconds, which others on the machine disturb less; on CUDA, seconds by the clock. Memory is what
-the pass adds to the layer and its input: on the CPU the highest resident size (Linux only), on CUDA
+would pay twice, for the length and for the rows that it no longer has. Layers look back only, as in a language
+model, but for two that see both ways, as an encoder does. A window holds 512 positions: before a token, or half of
+them on each side. Each cell is a process of its own, with one thread: first memory, of one pass, then time, the
+median of several. Time is CPU seconds, which others on the machine disturb less; on CUDA, seconds by the clock.
+Memory is what the pass adds to the layer and its input: on the CPU the highest resident size (Linux only), on CUDA
 torch.cuda.max_memory_allocated. Rounds go through all cells in turn, so that a busy moment hits all of them.
 """
 
@@ -30,9 +31,18 @@ from torch.nn import functional as F
 
 from lexigraph.nn.recurrent import Recurrent
 from lexigraph.nn.transformer import SelfAttention, Shape
+from lexigraph.nn.window import Window, WindowAttention
 
-DIM, HEADS, KERNEL = 256, 4, 5
-WAYS = ("LSTM", "convolution", "attention, fused", "attention, step by step")
+DIM, HEADS, KERNEL, WINDOW = 256, 4, 5, 512
+WAYS = {  # with their colours
+    "LSTM": "#0b7285",
+    "convolution": "#e8590c",
+    "attention, step by step": "#862e9c",
+    "attention, fused": "#2b8a3e",
+    "window, back": "#82c91e",
+    "attention, fused, both ways": "#1864ab",
+    "window, both ways": "#74c0fc",
+}
 PASSES = {"forward": "forward", "both": "forward and backward"}
 Cells = dict[tuple[str, int], dict[str, float]]
 
@@ -48,9 +58,14 @@ def layer(way: str) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     if way == "convolution":
         convolution = nn.Conv1d(DIM, DIM, KERNEL)
         return convolution, lambda x: convolution(F.pad(x.transpose(1, 2), (KERNEL - 1, 0))).transpose(1, 2)
-    attention = SelfAttention(Shape(DIM, HEADS, 4 * DIM))
-    if way == "attention, fused":
-        return attention, lambda x: attention(x, causal=True)
+    shape = Shape(DIM, HEADS, 4 * DIM)
+    if way.startswith("window"):
+        sides = (WINDOW, 0) if way == "window, back" else (WINDOW // 2, WINDOW // 2)
+        sliding = WindowAttention(shape, Window(*sides, (1,) * HEADS))
+        return sliding, sliding
+    attention = SelfAttention(shape)
+    if way.startswith("attention, fused"):
+        return attention, lambda x: attention(x, causal=way == "attention, fused")
     return attention, lambda x: attention(x, causal=True, weights=[])  # asked for weights, it works in the open
 
 
@@ -108,8 +123,12 @@ def measure(way: str, name: str, length: int, rows: int, device: str, seconds: f
 
     one(*given(8))  # libraries are loaded and their rooms set up
     x, delta = given(length)
+    begin = time.process_time()
     memory = added(lambda: one(x, delta), device)
-    return {f"{name} MB": memory, f"{name} s": timed(lambda: one(x, delta), device, seconds)}
+    took = time.process_time() - begin
+    if device == "cuda" or took < 10 * seconds:  # a pass of many seconds is not repeated
+        took = timed(lambda: one(x, delta), device, seconds)
+    return {f"{name} MB": memory, f"{name} s": took}
 
 
 # ---- all of them -------------------------------------------------------------------------------------------
@@ -129,7 +148,7 @@ def sweep(options: argparse.Namespace) -> dict[tuple[str, int], list[dict[str, f
     """Every round of every cell. A cell that would not fit, judged by the one before it, is left out."""
     cells: dict[tuple[str, int], list[dict[str, float]]] = {}
     for number in range(options.rounds):
-        for way in WAYS:
+        for way in options.ways:
             last = (0, 0.0)
             for length in options.lengths:
                 if last[1] * (length / max(last[0], 1)) ** 2 > 1000 * options.gigabytes:
@@ -146,11 +165,12 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value < 10 else f"{value:.1f}"
 
 
-def table(heading: str, cell: Callable[[str, int], str], lengths: list[int]) -> str:
+def table(heading: str, cells: Cells, cell: Callable[[str, int], str], lengths: list[int]) -> str:
     """A line for each way, a column for each length."""
     lines = [f"| {heading} | " + " | ".join(f"{length:,}" for length in lengths) + " |"]
     lines.append("| --- |" + " --- |" * len(lengths))
-    lines += [f"| {way} | " + " | ".join(cell(way, length) for length in lengths) + " |" for way in WAYS]
+    ways = dict.fromkeys(way for way, _ in cells)
+    lines += [f"| {way} | " + " | ".join(cell(way, length) for length in lengths) + " |" for way in ways]
     return "\n".join(lines)
 
 
@@ -171,9 +191,24 @@ def tables(cells: Cells, lengths: list[int], rows: int) -> str:
         def memory(way: str, length: int, name: str = name) -> str:
             return number(cells[way, length][f"{name} MB"]) if (way, length) in cells else "–"
 
-        parts.append(table(f"{title}, µs per token (ratio to {lengths[0]})", duration, lengths))
-        parts.append(table(f"{title}, MB", memory, lengths))
+        parts.append(table(f"{title}, µs per token (ratio to {lengths[0]})", cells, duration, lengths))
+        parts.append(table(f"{title}, MB", cells, memory, lengths))
     return "\n\n".join(parts)
+
+
+def exponents(cells: Cells, first: int, last: int) -> str:
+    """How time and memory of both passes grow between two lengths: as which power of the length."""
+    lines = []
+    for way in dict.fromkeys(way for way, _ in cells):
+        if (way, first) in cells and (way, last) in cells:
+            found = (
+                math.log(cells[way, last][fact] / cells[way, first][fact]) / math.log(last / first)
+                for fact in ("both s", "both MB")
+            )
+            lines.append(f"{way}: time {next(found):.2f}, memory {next(found):.2f}")
+    return f"From {first:,} to {last:,} tokens, forward and backward, as the length to the power of\n" + "\n".join(
+        lines
+    )
 
 
 def draw(cells: Cells, lengths: list[int], rows: int, title: str, path: Path) -> None:
@@ -181,25 +216,25 @@ def draw(cells: Cells, lengths: list[int], rows: int, title: str, path: Path) ->
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    colours = dict(zip(WAYS, ("#0b7285", "#e8590c", "#2b8a3e", "#862e9c"), strict=True))
+    ways = list(dict.fromkeys(way for way, _ in cells))
     figure = Figure((10, 4.6), layout="constrained")
     figure.suptitle(title)
     left, right = figure.subplots(1, 2)
     for axes, label, fact in ((left, "time per token, µs", "s"), (right, "peak memory of the pass, MB", "MB")):
-        for way in WAYS:
+        for way in ways:
             known = [length for length in lengths if (way, length) in cells]
             for name, dashes in (("forward", "--"), ("both", "-")):
                 values = [cells[way, length][f"{name} {fact}"] for length in known]
                 if fact == "s":
                     values = [1e6 * value / length / rows for value, length in zip(values, known, strict=True)]
-                axes.plot(known, values, dashes, marker="o", markersize=3, color=colours[way])
+                axes.plot(known, values, dashes, marker="o", markersize=3, color=WAYS[way])
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xticks(lengths, [str(length) for length in lengths])
         axes.set(xlabel="length of the text, tokens", ylabel=label)
         axes.grid(color="#e9ecef")
         axes.spines[["top", "right"]].set_visible(False)
-    handles = [Line2D([], [], color=colours[way], label=way) for way in WAYS]
+    handles = [Line2D([], [], color=WAYS[way], label=way) for way in ways]
     styles = zip(PASSES.values(), ("--", "-"), strict=True)
     handles += [Line2D([], [], color="#495057", ls=dashes, label=title) for title, dashes in styles]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
@@ -210,6 +245,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--lengths", type=int, nargs="+", default=[64, 128, 256, 512, 1024, 2048, 4096, 8192])
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     parser.add_argument("--rows", type=int, default=1, help="texts in a batch")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="for the repeats of one pass in one round")
@@ -236,6 +272,7 @@ def main() -> None:
     print(f"Layers of convolution until the last place sees the first of {lengths[-1]:,}: "
           f"{math.ceil((lengths[-1] - 1) / (KERNEL - 1)):,}; one is measured.\n")  # fmt: skip
     print(tables(cells, lengths, options.rows))
+    print(f"\n{exponents(cells, min(lengths, key=lambda n: abs(n - 2048)), lengths[-1])}")
     if options.picture:
         draw(cells, lengths, options.rows, title, options.picture)
     if options.json:

@@ -124,6 +124,7 @@ def _translator(network: str, fields: tuple[str, ...] = ("text",)) -> System:
 SYSTEMS: dict[str, System] = {
     "gpt": _language_model("lexigraph.models.gpt:GPT"),
     "rnn-lm": _language_model("lexigraph.models.rnn_lm:RecurrentLanguageModel"),
+    "longformer-lm": _language_model("lexigraph.models.longformer_lm:LongformerLM"),
     "nplm": _language_model("lexigraph.models.nplm:NPLM"),
     "xlnet": System(
         "lexigraph.models.xlnet:XLNet",
@@ -138,6 +139,16 @@ SYSTEMS: dict[str, System] = {
         (*LANGUAGE_MODEL, "fill"),
     ),
     "bert": _encoder("lexigraph.models.bert:BERT", "masked"),
+    "longformer": System(
+        "lexigraph.models.longformer:Longformer",
+        "lexigraph.abilities.encoding:Encoder",
+        "masked",
+        ENCODER,
+        exempt={
+            **SEES_ALL,
+            "gradients": "what the class token sees in the last layer serves a classifier, and no masked token",
+        },
+    ),
     "elmo": System(
         "lexigraph.models.elmo:ELMo",
         "lexigraph.abilities.contextual:ContextualWords",

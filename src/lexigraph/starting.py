@@ -1,6 +1,7 @@
 """What a training starts from (`--from`): a run for the whole network, a run for a part of it, or word vectors.
 
 lexigraph train gpt --from runs/gpt …                 the same system: model, vocabularies and weights are taken over
+lexigraph train longformer --from runs/bert …         likewise, from one that a system goes on from
 lexigraph train tagger --from runs/bert …             another one becomes a part, [parts.reader]; what is new is born
 lexigraph train tagger --from reader=runs/bert …      the same, the part named
 lexigraph train tagger --from my.vec …                vectors of words, a file or a run: a table of them all, beside
@@ -55,14 +56,15 @@ class Start(Protocol):
 
 def start_from(given: str | Path, recipe: Recipe) -> Start:
     """What `--from` means for a recipe."""
-    names = system(recipe.system).network_class().part_names
+    kind = system(recipe.system).network_class()
+    names = kind.part_names
     name, equals, path = str(given).partition("=")
     if not equals or name not in names:
         name, path = "", str(given)
     if Path(path).is_file() or holds_word_vectors(path):
         return FromVectors(Path(path))
     run = Run.open(path)
-    if not name and run.recipe().system == recipe.system:
+    if not name and run.recipe().system in (recipe.system, *kind.continues):
         return FromRun(run)
     return FromReader(run, name or _part_for(run, recipe, names))
 
@@ -81,7 +83,8 @@ def _part_for(run: Run, recipe: Recipe, names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class FromRun:
-    """A run of the same system: fine-tuning keeps its tokenizer and its model, but for keys changed by name."""
+    """A run of the same system: fine-tuning keeps its tokenizer and its model, but for keys changed by name. Or of
+    one that the system goes on from (`Network.continues`): then the keys that it keeps."""
 
     run: Run
 
@@ -93,14 +96,22 @@ class FromRun:
         old = self.run.recipe()
         _keep_tokenizer(self.run, changed)
         named = [key.removeprefix("model.") for key in changed if key.startswith("model.")]
-        model = dataclasses.replace(old.model, **{key: getattr(asked.model, key) for key in named})
+        if old.system == asked.system:
+            model = dataclasses.replace(old.model, **{key: getattr(asked.model, key) for key in named})
+        else:
+            kept = system(asked.system).network_class().continues[old.system]
+            if fixed := [f"model.{key}" for key in named if key in kept]:
+                raise UsageError(
+                    f"The weights of {self.run.path} are taken over as they are: leave out {', '.join(fixed)}."
+                )
+            model = dataclasses.replace(asked.model, **{key: getattr(old.model, key) for key in kept})
         return dataclasses.replace(asked, model=model, tokenizer=old.tokenizer, parts=old.parts)
 
     def vocabularies(self, recipe: Recipe) -> Vocabularies | None:
         return Vocabularies.load(self.run, columns_of(recipe))
 
     def fill(self, network: Network, vocabularies: Vocabularies) -> str:
-        load_run(network, self.run)
+        load_run(network, self.run, network.inherited)
         return ""
 
 

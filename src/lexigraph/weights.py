@@ -27,11 +27,12 @@ GROUP = 128  # weights of a row that share a scale; a whole row, if it does not 
 
 
 ShardLike = Callable[[Tensor, Tensor], Tensor]  # cuts a tensor as another one is cut
+Inherited = Callable[[dict[str, Tensor]], dict[str, Tensor]]
 
 
-def load_run(network: nn.Module, run: Run) -> None:
-    """The weights of a run."""
-    _fill(network, run_weights(run), run.path / MODEL)
+def load_run(network: nn.Module, run: Run, inherited: Inherited = lambda weights: weights) -> None:
+    """The weights of a run; `inherited`: as another network takes them."""
+    _fill(network, inherited(run_weights(run)), run.path / MODEL)
 
 
 def snapshot(folder: Path, epoch: float) -> Path:

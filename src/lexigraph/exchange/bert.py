@@ -15,6 +15,7 @@ from lexigraph.errors import LexigraphError
 from lexigraph.exchange.settings import Settings
 from lexigraph.models.bert import Config
 from lexigraph.models.electra import Config as ElectraConfig
+from lexigraph.models.longformer import Config as LongformerConfig
 from lexigraph.nn.feedforward import Activation
 
 MODEL_TYPES = ("bert",)
@@ -92,7 +93,7 @@ def _names(config: Config) -> list[tuple[str, list[str]]]:
     return embedding_names("bert") + layer_names("bert", "encoder", config.layers) + found
 
 
-# ---- what ELECTRA's have in common with them -----------------------------------------------------------------------
+# ---- what others have in common with them --------------------------------------------------------------------------
 
 
 def shape_from(theirs: Theirs, family: str) -> Settings:
@@ -125,7 +126,7 @@ def shape_from(theirs: Theirs, family: str) -> Settings:
 
 
 def shape_to(
-    config: Config | ElectraConfig, family: str, vocabulary: int, dim: int, heads: int, inner: int
+    config: Config | ElectraConfig | LongformerConfig, family: str, vocabulary: int, dim: int, heads: int, inner: int
 ) -> Settings:
     """The same fields under their names."""
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}

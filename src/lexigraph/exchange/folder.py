@@ -17,7 +17,7 @@ import json
 from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
-from typing import NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
 import torch
@@ -65,6 +65,7 @@ FAMILIES: dict[str, Family] = {
     "gpt2": Family("gpt", "lexigraph.exchange.gpt2"),
     "gpt_neox": Family("gpt", "lexigraph.exchange.gpt_neox"),
     "bert": Family("bert", "lexigraph.exchange.bert"),
+    "longformer": Family("longformer", "lexigraph.exchange.longformer"),
     "electra": Family("electra", "lexigraph.exchange.electra"),
     "xlnet": Family("xlnet", "lexigraph.exchange.xlnet"),
     "bart": Family("bart", "lexigraph.exchange.bart"),
@@ -103,7 +104,7 @@ def import_folder(source: str | Path, out: str | Path, force: bool = False) -> P
     theirs = _config(source)
     family = _family(theirs.get("model_type"), source)
     exchange, tensors = family.load(), _weights(source)
-    more = {"weights": tensors.keys()} if "weights" in signature(exchange.config_from).parameters else {}
+    more = _wanted(exchange.config_from, weights=tensors.keys())
     fields = _told(lambda: exchange.config_from(theirs, **more), source / CONFIG)
     tokenizer = _tokenizer(source, theirs, tensors)
     kind = system(family.system).module().Config
@@ -145,6 +146,11 @@ def _family(model_type: Json, source: Path) -> Family:
             f"{', '.join(FAMILIES)}."
         )
     return FAMILIES[model_type]
+
+
+def _wanted(function: Callable[..., object], **known: Any) -> dict[str, Any]:
+    """Of what is known, what a family's function asks for by name."""
+    return {name: value for name, value in known.items() if name in signature(function).parameters}
 
 
 def _told(translate: Callable[[], Value], where: Path) -> Value:
@@ -326,7 +332,7 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
     recipe = opened.recipe()
     vocabularies = Vocabularies.load(opened, columns_of(recipe))
     tokenizer, network = vocabularies.tokenizer(), skeleton(recipe, vocabularies)
-    exchange, config = _written(recipe, len(tokenizer))
+    exchange, config = _written(recipe, len(tokenizer), tokenizer.pad)
     config |= {"pad_token_id": tokenizer.pad, "eos_token_id": tokenizer.eos, "bos_token_id": tokenizer.begin}
     if "start" in tokenizer.roles:
         config["decoder_start_token_id"] = tokenizer.roles["start"]
@@ -334,7 +340,8 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
     refuse_not_finite(weights, opened.path)
     trained = not opened.finished or bool(opened.json("results.json").get("steps"))
     _check(weights, network.state_dict(), opened.path)
-    theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model)
+    more = _wanted(exchange.weights_to, pad=tokenizer.pad)
+    theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model, **more)
     names = special_names(tokenizer, network)
     banned = sorted(set(tokenizer.special.values()) - {tokenizer.eos})
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
@@ -355,7 +362,7 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
     return out
 
 
-def _written(recipe: Recipe, vocabulary: int) -> tuple[Exchange, Settings]:
+def _written(recipe: Recipe, vocabulary: int, pad: int) -> tuple[Exchange, Settings]:
     """The family that can hold this model, and its config.json."""
     modules = [family.load() for family in FAMILIES.values() if family.system == recipe.system]
     if not modules:
@@ -364,7 +371,7 @@ def _written(recipe: Recipe, vocabulary: int) -> tuple[Exchange, Settings]:
     errors = []
     for exchange in modules:
         try:
-            return exchange, exchange.config_to(recipe.model, vocabulary)
+            return exchange, exchange.config_to(recipe.model, vocabulary, **_wanted(exchange.config_to, pad=pad))
         except LexigraphError as error:
             errors.append(str(error))
     raise LexigraphError(" ".join(errors))

@@ -32,11 +32,11 @@ class Exchange(Protocol):
     def config_from(self, theirs: Settings, **weights: Collection[str]) -> Settings:
         """Our Config's fields; `weights`: the names in the file, for a module that asks for them."""
 
-    def config_to(self, config: Config, vocabulary: int) -> Settings:
-        """Their config.json."""
+    def config_to(self, config: Config, vocabulary: int, **pad: int) -> Settings:
+        """Their config.json; `pad`: the id of padding, likewise."""
 
     def weights_from(self, theirs: Tensors, config: Config) -> Tensors:
         """Our weights."""
 
-    def weights_to(self, ours: Tensors, config: Config) -> Tensors:
-        """Their weights."""
+    def weights_to(self, ours: Tensors, config: Config, **pad: int) -> Tensors:
+        """Their weights; `pad`: likewise."""

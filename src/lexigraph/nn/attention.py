@@ -90,6 +90,11 @@ class Watcher:
 _watchers: list[Watcher] = []
 
 
+def watching() -> bool:
+    """Whether all attention has to be computed by `attend`, which shows its weights."""
+    return bool(_watchers)
+
+
 @contextmanager
 def watched(network: nn.Module) -> Iterator[Watcher]:
     """In the block, all attention is computed in the open, and its weights are kept; dropout is off."""

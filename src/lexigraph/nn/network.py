@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -57,6 +57,9 @@ class Network(nn.Module):
 
     traits: Traits
     part_names: tuple[str, ...] = ()  # the parts that it can have: its class then takes them as `parts`, by name
+    continues: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+        {}
+    )  # system it goes on from → keys it keeps
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
@@ -67,6 +70,10 @@ class Network(nn.Module):
     def kept_heads(cls, recipe: Recipe) -> tuple[str, ...]:
         """The heads that its parts have nevertheless."""
         return ()
+
+    def inherited(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The weights of a run that it goes on from, as it takes them."""
+        return weights
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch. With seeds, in training, random numbers follow from them; without, from what the examples say."""
