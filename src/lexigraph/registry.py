@@ -121,6 +121,8 @@ SYSTEMS: dict[str, System] = {
     "gpt": _language_model("lexigraph.models.gpt:GPT"),
     "rnn-lm": _language_model("lexigraph.models.rnn_lm:RecurrentLanguageModel"),
     "nplm": _language_model("lexigraph.models.nplm:NPLM"),
+    "transformer-xl": _language_model("lexigraph.models.transformer_xl:TransformerXL"),
+    "shortformer": _language_model("lexigraph.models.shortformer:Shortformer"),
     "xlnet": System(
         "lexigraph.models.xlnet:XLNet",
         "lexigraph.abilities.encoding:FillingLanguageModel",
