@@ -87,7 +87,14 @@ def evaluate(
     edits: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Pairs: sentence-edits, styleptb.")] = None,
     similarity: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds sts-b and sick.")] = None,
     quick: Quick = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Where a suite goes.")] = None,
+    window: Annotated[int, typer.Option(help="Language models: tokens of context at most; 0: as trained.")] = 0,
+    stride: Annotated[int, typer.Option(help="With --window: a new one every so many tokens; 0: side by side.")] = 0,
+    by_position: Annotated[
+        bool, typer.Option("--by-position", help="Language models: also by how much stands before a token.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where a suite (.json) or a picture by position goes.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Score a model on a file; scores and their signature are added to the run's results.json.
@@ -98,8 +105,11 @@ def evaluate(
         raise UsageError(f"There is no suite {suite!r}. Choose: latent, meaning.")
     given: SuiteOptions = {"judge": judge, "domain": domain, "edits": edits,
                            "similarity": similarity, "quick": quick, "out": out, "force": force}  # fmt: skip
-    if not suite and (asked := [name for name, value in given.items() if value]):
+    own = ("out", "force") if by_position else ()
+    if not suite and (asked := [name for name, value in given.items() if value and name not in own]):
         raise UsageError(f"--{asked[0]} belongs to a suite: add --suite latent or --suite meaning.")
+    if suite and (window or stride or by_position):
+        raise UsageError("--window, --stride and --by-position are not for suites: leave them out.")
     if suite and int8:
         raise UsageError("--int8 is not for suites: leave out one of them.")
     if suite == "meaning":
@@ -112,7 +122,20 @@ def evaluate(
         return
     from lexigraph import api
 
-    scores = api.evaluate(run, paths(data), train=paths(train), device=device, int8=int8)
+    if out:
+        _check_picture(out, force)
+    scores = api.evaluate(
+        run,
+        paths(data),
+        train=paths(train),
+        device=device,
+        int8=int8,
+        window=window,
+        stride=stride,
+        by_position=by_position,
+    )
+    if out:
+        _draw_by_position(run, scores, out)
     if as_json:
         print_json(scores)
     else:
@@ -128,6 +151,20 @@ def demo(
     from lexigraph.views import demonstration
 
     print(f"\nThe page with pictures: {demonstration.run(out, model, force)}")
+
+
+def _check_picture(out: Path, force: bool) -> None:
+    from lexigraph.outputs import free_file
+    from lexigraph.views.picture import SUFFIXES
+
+    free_file(out, "a picture", SUFFIXES, force)
+
+
+def _draw_by_position(run: Path, scores: Scores, out: Path) -> None:
+    from lexigraph.views import context, picture
+
+    picture.save(context.picture({run.name: scores}), out)
+    notify(f"Saved as {out}.")
 
 
 def _print_scores(scores: Scores) -> None:
@@ -150,6 +187,8 @@ def _print_scores(scores: Scores) -> None:
     print_table(("metric", "value", "95 % interval", *baselines), rows)
     for name, groups in scores.items():
         _print_groups(name.replace("_", " "), groups)
+    if "processed" in scores:
+        notify(f"{scores['processed']:.2f} tokens processed for each that is scored.")
     if scores.get("unknown"):
         notify(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
     if scores.get("bits_per_byte_refused"):
@@ -167,17 +206,18 @@ def _print_groups(title: str, groups: Score) -> None:
     tables = {name: dict(_metrics(group)) for name, group in parts.items()}
     if not tables or len(tables) < len(groups) or not all(tables.values()):
         return
+    counted = "tokens" if all("tokens" in group for group in parts.values()) else "sentences"
     columns = [each for each in next(iter(tables.values())) if all(each in figures for figures in tables.values())]
     rows = [
         (
             name,
-            str(dict(parts[name]).get("sentences", "")),
+            str(dict(parts[name]).get(counted, "")),
             *(" ".join(_metric(found[each])).strip() for each in columns),
         )
         for name, found in tables.items()
     ]
     print()
-    print_table((title, "sentences", *columns), rows)
+    print_table((title, counted, *columns), rows)
 
 
 def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None, given: SuiteOptions) -> None:

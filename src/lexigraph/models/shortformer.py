@@ -1,21 +1,20 @@
-"""Shortformer: a language model whose cached states carry no positions, trained on short windows first (Press et al.
-2021).
+"""Shortformer: cached states without positions, and short windows first (Press et al. 2021).
 
     n = Norm([m ; h])                            m: the last M vectors that went into this layer in earlier windows
     q_i = (n_i + p_i) W_q     k_j = (n_j + p_j) W_k     v_j = n_j W_v          position-infused attention
     h = h + W_o softmax(q kᵀ / √D) v;   h = h + FFN(Norm(h))                  j ≤ i
     p(next) = softmax(Norm(h) Eᵀ + b)
 
-p are the fixed sines and cosines, p_0 that of the oldest position in view. They are added to what makes queries and
-keys, in every layer, and never to a value or to the residual stream: what is remembered of a window says nothing about
-where it stood, and is used again at another position. (n_j + p_j) W_k = n_j W_k + p_j W_k, so that writing keeps keys
-without positions, and adds those of now.
+p are the fixed sines and cosines, p_0 that of the oldest position in view. They are added to what makes queries
+and keys, in every layer, and never to a value or to the residual stream: what is remembered of a window says
+nothing about where it stood, and is used again at another position. (n_j + p_j) W_k = n_j W_k + p_j W_k, so that
+writing keeps keys without positions, and adds those of now.
 
 Short windows learn faster than long ones: train.short_steps steps of train.short_window tokens come first, the same
 number of tokens in each step, and then windows of `context` tokens.
 
-Shapes: B batch, T time, M positions of memory, S = M + T, L layers, d width, H heads, D = d / H, V vocabulary, R rows of
-a search.
+Shapes: B batch, T time, M positions of memory, S = M + T, L layers, d width, H heads, D = d / H, V vocabulary, R rows
+of a search.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ memory reaches further back: over L windows in L layers. Writing keeps the keys 
 tokens, all that the last token of a window sees. The adaptive softmax of the paper is left out: subword vocabularies
 are small.
 
-Shapes: B batch, T time, M positions of memory, S = M + T, L layers, d width, H heads, D = d / H, V vocabulary, R rows of
-a search.
+Shapes: B batch, T time, M positions of memory, S = M + T, L layers, d width, H heads, D = d / H, V vocabulary, R rows
+of a search.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class TransformerXL(MemoryNetwork):
         config, table = self.config, self._distances(self.span + self.context)
         empty = table.new_empty(len(ids), config.layers, 2, config.heads, 0, config.dim // config.heads)
         measured = torch.stack([layer.attention.measure(table) for layer in self.blocks])
-        state = RelativeState({"cache": empty, "pads": pads}, relative_positions=measured)
+        state: Any = RelativeState({"cache": empty, "pads": pads}, relative_positions=measured)
         for window in ids.split(self.context, 1):
             step = self._read(state, window)
             state = step.state
@@ -104,7 +104,7 @@ class TransformerXL(MemoryNetwork):
         """One token more in every row."""
         return self._read(state, tokens[:, None])
 
-    def _read(self, state: Any, ids: Int[Tensor, "R T"]) -> Step:
+    def _read(self, state: RelativeState, ids: Int[Tensor, "R T"]) -> Step:
         """Some tokens more. Each sees `span` positions, itself included, however they are cut into windows."""
         old, pads = state.rows["cache"], state.rows["pads"]
         time = ids.shape[1]

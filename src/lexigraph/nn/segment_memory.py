@@ -1,4 +1,4 @@
-"""Language models that read a long text window after window and remember states of the windows before (Dai et al. 2019).
+"""Language models that read window after window and remember states of those before (Dai et al. 2019).
 
     m^l = the last M vectors that went into layer l, no gradient into them
     layer l of a window attends to [m^l ; x^l], and m^l of the next window is the end of that
@@ -110,9 +110,7 @@ def sliding(
     return near & (torch.arange(keys, device=device) >= pads[:, None])[:, None, None] | own
 
 
-def left_padded(
-    ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
-) -> tuple[Int[Tensor, "B T"], Int[Tensor, " B"]]:
+def left_padded(ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> tuple[Int[Tensor, "B T"], Int[Tensor, " B"]]:
     """Prompts that end at the same column, so that all rows grow at one end, and how many columns before each are
     empty."""
     time = ids.shape[1]

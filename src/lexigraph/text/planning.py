@@ -8,7 +8,18 @@ import numpy as np
 
 from lexigraph.errors import LexigraphError
 from lexigraph.recipe import Recipe
-from lexigraph.text.batches import Buckets, InTurn, Plan, Rows, Staged, Streams, TablePlan, Together, Windows, require_a_batch
+from lexigraph.text.batches import (
+    Buckets,
+    InTurn,
+    Plan,
+    Rows,
+    Staged,
+    Streams,
+    TablePlan,
+    Together,
+    Windows,
+    require_a_batch,
+)
 from lexigraph.text.columns import Traits
 from lexigraph.text.files import shown
 from lexigraph.text.tables import Table
