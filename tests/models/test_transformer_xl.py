@@ -1,4 +1,4 @@
-"""Transformer-XL: the paper's equations entry by entry, XLNet's contents, and memory in the place of a longer text."""
+"""Transformer-XL: the equations of the paper, the contents of XLNet, and memory in the place of a longer text."""
 
 from __future__ import annotations
 

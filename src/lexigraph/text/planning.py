@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import (
     Buckets,
@@ -50,7 +50,12 @@ def _table_plan(table: Table, traits: Traits, recipe: Recipe, name: str) -> Tabl
     else:
         window = min(data.window or traits.context or WINDOW, max(1, total))
         plan = _windows(total, window, batch_tokens, traits, settings.seed)
-        if settings.short_steps and settings.short_window < window:
+        if settings.short_steps:
+            if settings.short_window >= window:
+                raise UsageError(
+                    f"train.short_window = {settings.short_window} comes before windows of more tokens: set it below "
+                    f"the window of {window} (data.window or model.context), or train.short_steps = 0."
+                )
             short = _windows(total, settings.short_window, batch_tokens, traits, settings.seed)
             plan = Staged(short, settings.short_steps, plan)
     require_a_batch(plan, shown(data.train), batch_tokens, total)
