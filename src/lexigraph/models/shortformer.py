@@ -11,7 +11,7 @@ nothing about where it stood, and is used again at another position. (n_j + p_j)
 writing keeps keys without positions, and adds those of now.
 
 Short windows learn faster than long ones: train.short_steps steps of train.short_window tokens come first, the same
-number of tokens in each step, and then windows of `context` tokens.
+number of tokens in each step and a memory as much shorter, and then windows of `context` tokens.
 
 Shapes: B batch, T time, M positions of memory, S = M + T, L layers, d width, H heads, D = d / H, V vocabulary, R rows
 of a search.
@@ -46,7 +46,10 @@ class Config:
     dim: int = ranged(128, 1, about="width of the network: numbers in the vector of a token")
     context: int = ranged(128, 2, about="tokens of a window; a longer text is read in windows")
     memory: int = ranged(
-        128, 0, about="positions of earlier windows that it remembers; 0: every window or line is by itself"
+        128,
+        0,
+        about="positions of earlier windows that it remembers, in training fewer where windows are shorter than "
+        "context; 0: every window or line is by itself",
     )
     inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
     activation: Activation = key("gelu", about="function inside the feed-forward part")

@@ -42,7 +42,10 @@ class Config:
     dim: int = ranged(128, 1, about="width of the network: numbers in the vector of a token")
     context: int = ranged(128, 2, about="tokens of a window; distances set no limit of their own")
     memory: int = ranged(
-        128, 0, about="positions of earlier windows that it remembers; 0: every window or line is by itself"
+        128,
+        0,
+        about="positions of earlier windows that it remembers, in training fewer where windows are shorter than "
+        "context; 0: every window or line is by itself",
     )
     inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
     activation: Activation = key("gelu", about="function inside the feed-forward part")

@@ -69,11 +69,14 @@ class MemoryNetwork(LanguageNetwork):
         """The last layer's output, and the memory for the next window."""
         memory = None if carry is None else carry["memory"]
         *inputs, last = self.layers(ids, memory)
-        if not self.memory:
+        kept = self.memory
+        if self.training and ids.shape[1] < self.context:  # short windows have a short memory, or it would cost most
+            kept = max(1, kept * ids.shape[1] // self.context) if kept else 0
+        if not kept:
             return last, None
         new = torch.stack(inputs, 1).detach()
         whole = new if memory is None else torch.cat([memory, new], 2)
-        return last, {"memory": whole[:, :, -self.memory :]}  # (B, L, M, d): the first axis is the stream
+        return last, {"memory": whole[:, :, -kept:]}  # (B, L, M, d): the first axis is the stream
 
     def forward(self, ids: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T V"]:
         """Logits of the next token at every position, nothing remembered. Padding on the right is never looked at, so

@@ -292,8 +292,8 @@ TRIALS = 50_000  # without a new list: there are hardly any more
 
 
 def list_operations(lengths: Lengths, count: int, seed: int = 0) -> Iterator[tuple[str, int]]:
-    """Nested lists of digits and their values, each list once, drawn as published: at every level but the last a value
-    is a list with probability 1/4, of 2 to 10 values; lists of other lengths are thrown away."""
+    """Nested lists of digits and their values, each list once, drawn as published: at every level but the last a
+    value is a list with probability 1/4, of 2 to 10 values; lists of other lengths are thrown away."""
     rng, seen = Random(seed), set[str]()
     while len(seen) < count:
         for _ in range(TRIALS):
