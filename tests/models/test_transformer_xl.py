@@ -131,6 +131,8 @@ def test_memory_has_its_size_and_no_gradient_goes_into_it():
     unseen = [token for token in tokens[:, :6].unique().tolist() if token not in tokens[:, 6:].unique().tolist()]
     assert unseen
     assert not gradient[unseen].any()
+    assert made.train().hidden(tokens[:, :3])[1]["memory"].shape[2] == 3  # half a window, so half of its memory
+    assert made.hidden(tokens[:, 3:6], carry)[1]["memory"].shape[2] == 4
     assert network(memory=0).hidden(tokens)[1] is None
     assert not network(memory=0).traits.stateful
 

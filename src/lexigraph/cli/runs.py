@@ -87,8 +87,12 @@ def evaluate(
     edits: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Pairs: sentence-edits, styleptb.")] = None,
     similarity: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds sts-b and sick.")] = None,
     quick: Quick = False,
-    window: Annotated[int, typer.Option(help="Language models: tokens of context at most; 0: as trained.")] = 0,
-    stride: Annotated[int, typer.Option(help="With --window: a new one every so many tokens; 0: side by side.")] = 0,
+    window: Annotated[
+        int, typer.Option(min=0, help="Language models: tokens of context at most; 0: as trained.")
+    ] = 0,
+    stride: Annotated[
+        int, typer.Option(min=0, help="With --window: a new one every so many tokens; 0: side by side.")
+    ] = 0,
     by_position: Annotated[
         bool, typer.Option("--by-position", help="Language models: also by how much stands before a token.")
     ] = False,
@@ -107,7 +111,8 @@ def evaluate(
                            "similarity": similarity, "quick": quick, "out": out, "force": force}  # fmt: skip
     own = ("out", "force") if by_position else ()
     if not suite and (asked := [name for name, value in given.items() if value and name not in own]):
-        raise UsageError(f"--{asked[0]} belongs to a suite: add --suite latent or --suite meaning.")
+        more = ", or --by-position for a picture" if asked[0] == "out" else ""
+        raise UsageError(f"--{asked[0]} belongs to a suite: add --suite latent or --suite meaning{more}.")
     if suite and (window or stride or by_position):
         raise UsageError("--window, --stride and --by-position are not for suites: leave them out.")
     if suite and int8:
