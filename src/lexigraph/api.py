@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from lexigraph import checksums
@@ -21,10 +22,11 @@ from lexigraph import recipe as recipes
 from lexigraph.abilities.textmodel import TextModel
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.locks import locked
-from lexigraph.nn.network import Network, columns_of
+from lexigraph.nn.network import LanguageNetwork, Network, columns_of
 from lexigraph.outputs import not_finite, reason
 from lexigraph.preparation import FILES, START, TABLES, UNIGRAMS, born, prepared, tables_in, task_of
 from lexigraph.recipe import Recipe
+from lexigraph.registry import system
 from lexigraph.resuming import take_changes
 from lexigraph.run import FORMAT, Run, folder_for, remove, terminable, word_vectors_asked
 from lexigraph.starting import Start, start_from
@@ -243,11 +245,15 @@ def _validator(recipe: Recipe, table: Table | None, device: torch.device) -> Val
 
 def _scores(model: TextModel, run: Run, table: Table, steps: int, baseline: Any = None) -> dict[str, Any]:
     """Scores of a held-out text with their signature, the baselines beside them."""
+    return task_of(model.recipe).scores(model, table, steps, _unigrams(run), baseline)
+
+
+def _unigrams(run: Run) -> np.ndarray:
+    """How often each token or label occurs in the training text."""
     known = run.config().get(FILES, {}).get(UNIGRAMS)
     if known:
         checksums.refuse_changed(run.path / UNIGRAMS, tuple(known))
-    unigrams = array_in(run.path / UNIGRAMS)
-    return task_of(model.recipe).scores(model, table, steps, unigrams, baseline)
+    return array_in(run.path / UNIGRAMS)
 
 
 def evaluate(
@@ -257,14 +263,29 @@ def evaluate(
     train: Given | None = None,
     device: str = "auto",
     int8: bool = False,
+    window: int = 0,
+    stride: int = 0,
+    by_position: bool = False,
 ) -> dict[str, Any]:
     """Scores of a trained model on a file, with their signature; they are added to the run's results.json.
 
     train: the training text; with it, the n-gram baseline of a language model is measured on the file as well.
     int8: also the scores of the same model with products in 8 bits, under "int8".
+    window, stride, by_position: of language models, how the text is read, and scores by how much stands before a
+        token (evaluation/context.py).
     """
+    from lexigraph.evaluation import context  # with n-gram models, which only this needs
+
     model = TextModel.load(folder, "cpu" if int8 and device == "auto" else device)
     run = Run.open(folder)
+    windows = context.Windows(window, stride)
+    if asked := by_position or windows != context.Windows():
+        if not isinstance(model.network, LanguageNetwork) or system(model.recipe.system).task != "language":
+            raise UsageError(
+                f"This {model.recipe.system} model is no language model: it has no windows (--window, --stride) "
+                "and no scores by position (--by-position)."
+            )
+        windows.check(model.network)
     names = named(data)
     if same(names, model.recipe.data.train):
         warnings.warn(
@@ -274,15 +295,23 @@ def evaluate(
         task, steps = task_of(model.recipe), _scored_step(run)
         baseline = task.baseline(_table(model, named(train), temporary, "train")) if train else None
         table = _table(model, names, temporary, "test")
-        scores = _scores(model, run, table, steps, baseline)
+
+        def scored(model: TextModel, baseline: Any = None) -> dict[str, Any]:
+            if not asked:
+                return _scores(model, run, table, steps, baseline)
+            unigrams = _unigrams(run)
+            return context.scores(model, table, steps, unigrams, windows, by_position=by_position, baseline=baseline)
+
+        scores = scored(model, baseline)
         if int8:
-            scores["int8"] = _scores(model.quantise(), run, table, steps)
+            scores["int8"] = scored(model.quantise())
     _warn_not_finite(scores)
     if run.finished and not run.bundled:
         try:
             with locked(run.path, wait=True):  # another process may measure it, too
                 results = run.json("results.json")
-                results.setdefault("files", {})[shown(names)] = scores
+                read_as = f" (window {window}, stride {stride or window})" if window else ""
+                results.setdefault("files", {})[shown(names) + read_as] = scores
                 run.write("results.json", results)
         except LexigraphError as error:  # a read-only folder is no reason to lose the scores
             warnings.warn(str(error), stacklevel=2)

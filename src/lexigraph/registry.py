@@ -126,6 +126,8 @@ SYSTEMS: dict[str, System] = {
     "rnn-lm": _language_model("lexigraph.models.rnn_lm:RecurrentLanguageModel"),
     "longformer-lm": _language_model("lexigraph.models.longformer_lm:LongformerLM"),
     "nplm": _language_model("lexigraph.models.nplm:NPLM"),
+    "transformer-xl": _language_model("lexigraph.models.transformer_xl:TransformerXL"),
+    "shortformer": _language_model("lexigraph.models.shortformer:Shortformer"),
     "xlnet": System(
         "lexigraph.models.xlnet:XLNet",
         "lexigraph.abilities.encoding:FillingLanguageModel",

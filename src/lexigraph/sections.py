@@ -104,6 +104,12 @@ class Train:
         about="passes over the data, in the place of `steps`; 0: `steps` decides, as where --set has `steps` alone",
     )
     batch_tokens: int = ranged(4096, 1, 1e9, about="tokens per step over all processes, padding included")
+    short_steps: int = ranged(
+        0,
+        0,
+        about="of a stream: so many steps read windows of short_window tokens first (Press et al. 2021); 0: none",
+    )
+    short_window: int = ranged(64, 1, about="tokens of a window in the first short_steps steps")
     accumulate: int = ranged(1, 1, 1_000_000, about="micro-batches per step: the same result in less memory")
     batch_growth: int = ranged(
         1, 1, 1024, about="batches in a step at the end: one in the first part of the training, two in the second …"

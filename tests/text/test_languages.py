@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from itertools import product
 from random import Random
@@ -11,8 +12,20 @@ import pytest
 
 from lexigraph import api
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import builtin, files
-from lexigraph.text.languages import END, Lengths, distant_agreement, may_follow, named, strings, sums
+from lexigraph.sections import Data
+from lexigraph.text import builtin, files, languages
+from lexigraph.text.columns import Column
+from lexigraph.text.corpus import examples
+from lexigraph.text.languages import (
+    END,
+    Lengths,
+    distant_agreement,
+    list_operations,
+    may_follow,
+    named,
+    strings,
+    sums,
+)
 
 CLOSING = {")": "(", "]": "["}
 
@@ -109,6 +122,56 @@ def test_the_sum_is_that_of_the_two_marked_numbers_and_its_variance_is_a_sixth()
         assert vectors[:25, 1].sum() == vectors[25:, 1].sum() == 1  # one in each half
         assert number == pytest.approx(float(vectors[vectors[:, 1] == 1, 0].sum()))
     assert np.var([number for _, number in pairs]) == pytest.approx(1 / 6, abs=0.01)
+
+
+def value_of(text: str) -> int:
+    """Of a nested list, by Python's own grammar: `[SM 1 [MIN 2 3 ] ]` is the call SM(1, MIN(2, 3))."""
+    words = text.replace(" ]", "]").replace("]", ")").split()
+    code = ", ".join(words).replace("[", "").replace("MIN,", "min(").replace("MAX,", "max(")
+    calls = {"MED": lambda *values: int(statistics.median(values)), "SM": lambda *values: sum(values) % 10}
+    return eval(code.replace("MED,", "MED(").replace("SM,", "SM("), calls)
+
+
+def depth_of(text: str) -> int:
+    return int(np.cumsum([(token[0] == "[") - (token == "]") for token in text.split()]).max())
+
+
+def test_the_value_of_a_nested_list_is_pythons_and_lengths_and_depths_are_those_published():
+    short, long = (list(list_operations(named(name), 300)) for name in ("listops:30", "listops:500-2000"))
+    for text, value in short + long:
+        assert value == value_of(text)
+    assert value_of("[MED 1 2 4 9 ]") == 3
+    assert value_of("[MAX 2 9 [MIN 4 7 ] [SM 5 7 ] ]") == 9
+    sizes = [len(text.split()) for text, _ in long]
+    assert 500 <= min(sizes) < 600 < 1500 < max(sizes) <= 2000
+    assert max(depth_of(text) for text, _ in long) == 9  # of ten levels, the last has digits alone
+    widest = max(text.split()[1:].count("]") for text, _ in short)
+    assert widest >= 2
+    assert {value for _, value in short} == set(range(10))
+
+
+def test_no_list_stands_in_two_splits(tmp_path):
+    columns = {"text": Column("tokens"), "label": Column("class")}
+    found = list(examples(Data(train="listops:20", sentences=400, split=(0.6, 0.2, 0.2)), columns))
+    assert {example.split for example in found} == {"train", "valid", "test"}
+    texts = [example.values["text"] for example in found]
+    assert len(set(texts)) == len(texts) == 400
+
+
+def test_a_classifier_is_trained_on_nested_lists_and_short_ones_run_out(tmp_path, monkeypatch):
+    changes = {"data.sentences": 200, "train.batch_tokens": 64, "tokenizer.kind": "word"}
+    run = api.train("classifier", "listops:12", tmp_path / "run", set=changes, tiny=True, quiet=True)
+    (found,) = run.classify(["[MAX 2 9 ]"])
+    assert set(found.probabilities) == set("0123456789")
+    monkeypatch.setattr(languages, "TRIALS", 2000)
+    every = list(list_operations(named("listops:4-4"), 1000))
+    assert 350 < len(dict(every)) == len(every) <= 4 * 100  # four operations on two digits
+    assert list(strings(named("listops:4-4"), 3)) == [text for text, _ in every[:3]]
+
+
+def test_copying_has_pairs_too():
+    rows = [record.columns for record in builtin.records(("source", "target"), 3, "copying:4-6")]
+    assert all(row["source"] == row["target"] and 4 <= len(row["source"].split()) <= 6 for row in rows)
 
 
 @pytest.mark.parametrize("name", ["anbn:0-3", "anbn:5-3", "adding:1", "dyck1:1000000"])

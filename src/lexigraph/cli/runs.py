@@ -94,7 +94,18 @@ def evaluate(
     edits: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Pairs: sentence-edits, styleptb.")] = None,
     similarity: Annotated[Path | None, typer.Option(metavar="FOLDER", help="What holds sts-b and sick.")] = None,
     quick: Quick = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Where a suite goes.")] = None,
+    window: Annotated[
+        int, typer.Option(min=0, help="Language models: tokens of context at most; 0: as trained.")
+    ] = 0,
+    stride: Annotated[
+        int, typer.Option(min=0, help="With --window: a new one every so many tokens; 0: side by side.")
+    ] = 0,
+    by_position: Annotated[
+        bool, typer.Option("--by-position", help="Language models: also by how much stands before a token.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where a suite (.json) or a picture by position goes.")
+    ] = None,
     force: Force = False,
     tasks: Annotated[str, typer.Option(metavar="A,B,…", help="Understanding: some tasks; none: all.")] = "",
     seeds: Annotated[int, typer.Option(min=0, help="Understanding: of each fine-tuning; 0: three, quick one.")] = 0,
@@ -122,8 +133,11 @@ def evaluate(
         if other and other != suite:
             more = "; sts-b and sick are named by --data" if suite == "meaning" else ""
             raise UsageError(f"--{name} belongs to --suite {other}{more}.")
-        if not suite:
-            raise UsageError(f"--{name} belongs to a suite: add --suite {' or --suite '.join(SUITES)}.")
+        if not suite and not (by_position and name in ("out", "force")):
+            more = ", or --by-position for a picture" if name == "out" else ""
+            raise UsageError(f"--{name} belongs to a suite: add --suite {' or --suite '.join(SUITES)}{more}.")
+    if suite and (window or stride or by_position):
+        raise UsageError("--window, --stride and --by-position are not for suites: leave them out.")
     if suite and int8:
         raise UsageError("--int8 is not for suites: leave out one of them.")
     if suite == "meaning":
@@ -140,7 +154,20 @@ def evaluate(
         return
     from lexigraph import api
 
-    scores = api.evaluate(run, paths(data), train=paths(train), device=device, int8=int8)
+    if out:
+        _check_picture(out, force)
+    scores = api.evaluate(
+        run,
+        paths(data),
+        train=paths(train),
+        device=device,
+        int8=int8,
+        window=window,
+        stride=stride,
+        by_position=by_position,
+    )
+    if out:
+        _draw_by_position(run, scores, out)
     if as_json:
         print_json(scores)
     else:
@@ -156,6 +183,20 @@ def demo(
     from lexigraph.views import demonstration
 
     print(f"\nThe page with pictures: {demonstration.run(out, model, force)}")
+
+
+def _check_picture(out: Path, force: bool) -> None:
+    from lexigraph.outputs import free_file
+    from lexigraph.views.picture import SUFFIXES
+
+    free_file(out, "a picture", SUFFIXES, force)
+
+
+def _draw_by_position(run: Path, scores: Scores, out: Path) -> None:
+    from lexigraph.views import context, picture
+
+    picture.save(context.picture({run.name: scores}), out)
+    notify(f"Saved as {out}.")
 
 
 def _print_scores(scores: Scores) -> None:
@@ -178,6 +219,8 @@ def _print_scores(scores: Scores) -> None:
     print_table(("metric", "value", "95 % interval", *baselines), rows)
     for name, groups in scores.items():
         _print_groups(name.replace("_", " "), groups)
+    if "processed" in scores:
+        notify(f"{scores['processed']:.2f} tokens processed for each that is scored.")
     if scores.get("unknown"):
         notify(f"! {scores['unknown']:.1%} of the tokens are unknown words: compare only models of this vocabulary.")
     if scores.get("bits_per_byte_refused"):
@@ -195,17 +238,18 @@ def _print_groups(title: str, groups: Score) -> None:
     tables = {name: dict(_metrics(group)) for name, group in parts.items()}
     if not tables or len(tables) < len(groups) or not all(tables.values()):
         return
+    counted = "tokens" if all("tokens" in group for group in parts.values()) else "sentences"
     columns = [each for each in next(iter(tables.values())) if all(each in figures for figures in tables.values())]
     rows = [
         (
             name,
-            str(dict(parts[name]).get("sentences", "")),
+            str(dict(parts[name]).get(counted, "")),
             *(" ".join(_metric(found[each])).strip() for each in columns),
         )
         for name, found in tables.items()
     ]
     print()
-    print_table((title, "sentences", *columns), rows)
+    print_table((title, counted, *columns), rows)
 
 
 def _latent(run: Path, data: str, device: str, as_json: bool, train: str | None, given: SuiteOptions) -> None:

@@ -107,9 +107,22 @@ def scores(
     model: TextModel, table: Table, steps: int, unigrams: np.ndarray, baseline: Baseline | None = None
 ) -> Scores:
     """All scores of a held-out table, with 95 % intervals from resampling its rows, and the baselines beside them."""
-    rows, text = measured(model.network, table, model.recipe, row_sums, model.device), table.columns[TEXT]
-    totals, counts = rows["nll"], rows["tokens"]
-    tokens = counts.sum()
+    rows = measured(model.network, table, model.recipe, row_sums, model.device)
+    return scores_of(model, table, steps, unigrams, rows["nll"], rows["tokens"], baseline)
+
+
+def scores_of(
+    model: TextModel,
+    table: Table,
+    steps: int,
+    unigrams: np.ndarray,
+    totals: np.ndarray,
+    counts: np.ndarray,
+    baseline: Baseline | None = None,
+    **read_as: int,
+) -> Scores:
+    """The same of rows whose NLL and tokens are known; `read_as`: what the signature says of how they were read."""
+    text, tokens = table.columns[TEXT], counts.sum()
     values = [totals.sum() / tokens, *(bootstrap(totals, counts) or ())]
     scale = tokens / (math.log(2) * text.bytes)
     comparable: _PerByte = {"bits_per_byte": interval([value * scale for value in values])}
@@ -123,7 +136,7 @@ def scores(
         "tokens": int(tokens),
         "bytes": int(text.bytes),
         "unigram_baseline": unigram_baseline(unigrams, text),
-        "signature": signature(model, table, steps),
+        "signature": signature(model, table, steps, **{name: str(value) for name, value in read_as.items()}),
     }
     if baseline:
         found["ngram_baseline"] = baseline(table)

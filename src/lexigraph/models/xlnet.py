@@ -23,7 +23,7 @@ layers, R rows of a search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import linear
 from lexigraph.nn.network import Examples, FillingLanguageNetwork, Outputs, Seeds, States, ragged
-from lexigraph.nn.relative import RelativeLayer, Visibility, distances
-from lexigraph.nn.stepper import State, Step
+from lexigraph.nn.relative import RelativeLayer, RelativeState, Visibility, distances
+from lexigraph.nn.stepper import Step
 from lexigraph.nn.transformer import Shape
 from lexigraph.objectives.masked import Frame
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
@@ -75,18 +75,6 @@ class Objective:
         0.0, 0, 1, about="share of the texts that are learned in their own order instead, every token predicted"
     )
     label_smoothing: float = ranged(0.0, 0, 0.999, about="share of the target's probability spread over all tokens")
-
-
-@dataclass(frozen=True)
-class CachedState(State):
-    """Keys and values of contents so far. Rows are padded on the left, so that all of them grow at one end.
-
-    rows: `cache` (R, L, 2, H, time, D), `pads` (R): empty positions on the left
-    """
-
-    relative_positions: Float[Tensor, "L H N D"] = field(
-        default_factory=lambda: torch.empty(0, 0, 0, 0)
-    )  # distances N - 1 … 0
 
 
 class XLNet(FillingLanguageNetwork):
@@ -329,12 +317,12 @@ class XLNet(FillingLanguageNetwork):
             k, v = layer.attention.keys_values(x[:, :-1])
             x = layer.through(x, (k, v), layer.attention.measure(table), Visibility(mask))
             cache.append(torch.stack([k, v], 1))
-        state = CachedState(
+        state = RelativeState(
             {"cache": torch.stack(cache, 1), "pads": pads}, relative_positions=self._relative_positions(time + 64)
         ).expand(width)
         return Step(self._last(x).repeat_interleave(width, 0), state)
 
-    def step(self, state: CachedState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
+    def step(self, state: RelativeState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row: its content, and the query behind it, look at all contents."""
         old, pads, relative_positions = state.rows["cache"], state.rows["pads"], state.relative_positions
         if old.shape[4] == self._limit:  # the oldest is forgotten

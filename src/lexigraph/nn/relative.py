@@ -15,7 +15,7 @@ Shapes: B batch, H heads, T queries, S keys, N distances, d width, D width of a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -25,6 +25,7 @@ from torch.nn import functional as F
 from lexigraph.nn.attention import attend
 from lexigraph.nn.feedforward import FeedForward
 from lexigraph.nn.linear import Linear
+from lexigraph.nn.stepper import State
 from lexigraph.nn.transformer import KeyValue, Shape
 
 
@@ -42,7 +43,10 @@ def distances(far: int, count: int, dim: int, device: torch.device | None = None
 
 def shift(products: Float[Tensor, "B H T N"], keys: int) -> Float[Tensor, "B H T S"]:
     """Products with the distances first + T, first + T - 1, … as scores of keys 0 … S - 1, for queries at the
-    positions first, first + 1, …: entry (i, j) is the product at column T - i + j, N = S + T."""
+    positions first, first + 1, …: entry (i, j) is the product at column T - i + j.
+
+    N = S + T; or, where no query sees what is behind it, S + 1: what it would see there is then any number.
+    """
     queries = products.shape[2]
     return products.flatten(2)[..., queries:].unflatten(2, (queries, -1))[..., :keys]
 
@@ -60,6 +64,18 @@ class Visibility:
     mask: Bool[Tensor, "#B 1 #T S"] | None = None
     other: Bool[Tensor, "B T S"] | None = None
     positions: Int[Tensor, "B T"] | None = None  # none: one behind the other, as `shift` wants them
+
+
+@dataclass(frozen=True)
+class RelativeState(State):
+    """Keys and values of contents so far. Rows are padded on the left, so that all of them grow at one end.
+
+    rows: `cache` (R, L, 2, H, time, D), `pads` (R): empty positions on the left
+    """
+
+    relative_positions: Float[Tensor, "L H N D"] = field(
+        default_factory=lambda: torch.empty(0, 0, 0, 0)
+    )  # distances N - 1 … 0, measured by every layer
 
 
 BIASES = ("by_content", "by_distance", "by_segment")  # u, v and s: one vector a head, added to every query

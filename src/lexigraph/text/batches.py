@@ -10,6 +10,7 @@ One table is read in one of three ways:
               epoch to epoch, only its members change, so the largest batch is known before training starts
     Windows   one long stream cut into windows, at a new phase in each epoch, in random order
     Streams   one long stream read by parallel readers, window after window (for stateful systems)
+    Staged    a stream read in short windows for the first steps, and in long ones from then on
 
 Several tables are mixed, each with epochs of its own:
 
@@ -172,6 +173,20 @@ class Streams:
 
     def fresh(self, step: int) -> bool:
         return step % self.epoch_steps == 0
+
+
+class Staged:
+    """The first steps are those of one plan, as if it were alone, and the others those of another, from its first."""
+
+    def __init__(self, first: TablePlan, steps: int, rest: TablePlan) -> None:
+        self.first, self.steps, self.rest = first, steps, rest
+        self.epoch_steps, self.tokens = rest.epoch_steps, rest.tokens
+
+    def batch(self, step: int) -> Rows:
+        return self.first.batch(step) if step < self.steps else self.rest.batch(step - self.steps)
+
+    def fresh(self, step: int) -> bool:
+        return self.first.fresh(step) if step < self.steps else self.rest.fresh(step - self.steps)
 
 
 class Together:

@@ -37,12 +37,13 @@ def sentences(count: int, name: str = GRAMMAR) -> Iterator[str]:
 def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[Record]:
     """So many records with these fields, of a built-in corpus or of a language."""
     if lengths := languages.named(name):
-        if lengths.language != "adding" or set(fields) != set(languages.SUM):
+        found = languages.records(lengths, fields, count)
+        if found is None:
             raise UsageError(
                 f"{name} has no records of {' and '.join(fields)}; it has {languages.fields_of(lengths)}."
             )
-        for number, sums in enumerate(languages.sums(lengths, count)):
-            yield Record(dict(zip(languages.SUM, sums, strict=True)), number, number + 1)
+        for number, values in enumerate(found):
+            yield Record(values, number, number + 1)
         return
     makers = CORPORA[name]
     maker = next((make for known, make in makers.items() if set(fields) <= set(known)), None)

@@ -9,6 +9,9 @@ A name with its lengths stands wherever a file does: `anbn:100` has lengths 1 to
     copying     x y y # x y y                     length: symbols before the #
     agreement   The cats , which already ate the old fish , were hungry .      length: words between noun and verb
     adding      numbers with marks on two of them, and the sum of those two (Hochreiter & Schmidhuber 1997)
+    listops     [MAX 2 9 [MIN 4 7 ] 0 ] and its value     length: tokens (Nangia & Bowman 2018; Tay et al. 2021)
+
+`copying` also has the word as a source and the same as its target, for those that read one text and write another.
 
 `may_follow` says which symbols are possible after each prefix, so that a network can be called right or wrong.
 """
@@ -20,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +32,8 @@ from lexigraph.errors import UsageError
 SUM = ("vectors", "number")  # the fields of a record of the adding problem
 END = ""  # the end of a string, among the symbols that may follow
 BRACKETS = {"(": ")", "[": "]"}
-NAME = re.compile(r"(anbn|anbncn|dyck1|dyck2|copying|agreement|adding):(\d+)(?:-(\d+))?")
-SHORTEST = {"adding": 2, "agreement": 0}  # others: 1
+NAME = re.compile(r"(anbn|anbncn|dyck1|dyck2|copying|agreement|adding|listops):(\d+)(?:-(\d+))?")
+SHORTEST = {"adding": 2, "agreement": 0, "listops": 4}  # others: 1
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,9 @@ def strings(lengths: Lengths, count: int, seed: int = 0) -> Iterator[str]:
     if language in COUNTED:
         yield from (COUNTED[language](n) for n in range(low, min(high, low + count - 1) + 1))
         return
+    if language == "listops":
+        yield from (text for text, _ in list_operations(lengths, count, seed))
+        return
     if language not in DRAWN:
         raise UsageError(
             f"{language}:{low}-{high} has no text, it has {fields_of(lengths)}: train the regressor on it."
@@ -79,7 +86,22 @@ def strings(lengths: Lengths, count: int, seed: int = 0) -> Iterator[str]:
 
 def fields_of(lengths: Lengths) -> str:
     """What a record of a language holds, for messages."""
-    return " and ".join(SUM) if lengths.language == "adding" else "text"
+    known = {"adding": " and ".join(SUM), "listops": "text and label", "copying": "text, or source and target"}
+    return known.get(lengths.language, "text")
+
+
+def records(lengths: Lengths, fields: Sequence[str], count: int, seed: int = 0) -> Iterator[dict[str, Any]] | None:
+    """At most `count` records with these fields; None, if the language has no such records."""
+    wanted = set(fields)
+    if lengths.language == "adding" and wanted == set(SUM):
+        return (dict(zip(SUM, values, strict=True)) for values in sums(lengths, count, seed))
+    if lengths.language == "listops" and wanted <= {"text", "label"}:
+        return ({"text": text, "label": str(value)} for text, value in list_operations(lengths, count, seed))
+    if lengths.language == "copying" and wanted == {"source", "target"}:
+        rng = Random(seed)
+        words = (copying(rng, lengths.low, lengths.high).partition(" #")[0] for _ in range(count))
+        return ({"source": word, "target": word} for word in words)
+    return None
 
 
 # ---- one string of each length, or one at random ---------------------------------------------------------------
@@ -255,6 +277,59 @@ def _subjects() -> tuple:
         if noun.plural and does and qualities:
             found.append((noun, does, qualities))
     return tuple(found)
+
+
+# ---- nested lists -----------------------------------------------------------------------------------------------
+
+OPERATIONS: dict[str, Callable[[list[int]], int]] = {
+    "[MIN": min,
+    "[MAX": max,
+    "[MED": lambda values: int(np.median(values)),  # between two middle ones: their mean, rounded down
+    "[SM": lambda values: sum(values) % 10,
+}
+DEEPEST, WIDEST, SHARE = 10, 10, 0.25  # levels, values of a list at most, and how often a value is a list: Tay et al.
+TRIALS = 50_000  # without a new list: there are hardly any more
+
+
+def list_operations(lengths: Lengths, count: int, seed: int = 0) -> Iterator[tuple[str, int]]:
+    """Nested lists of digits and their values, each list once, drawn as published: at every level but the last a
+    value is a list with probability 1/4, of 2 to 10 values; lists of other lengths are thrown away."""
+    rng, seen = Random(seed), set[str]()
+    while len(seen) < count:
+        for _ in range(TRIALS):
+            tokens: list[str] = []
+            value = _list(rng, 1, tokens, lengths.high)
+            text = " ".join(tokens)
+            if value is not None and len(tokens) >= lengths.low and text not in seen:
+                break
+        else:
+            if not seen:
+                raise UsageError(
+                    f"listops:{lengths.low}-{lengths.high}: lists of such lengths are too rare; give them room."
+                )
+            return  # there are no more of them
+        seen.add(text)
+        yield text, value
+
+
+def _list(rng: Random, level: int, tokens: list[str], longest: int) -> int | None:
+    """Add a list to the tokens; its value, or None if they become too many."""
+    name = rng.choice(list(OPERATIONS))
+    tokens.append(name)
+    values = []
+    for _ in range(rng.randint(2, WIDEST)):
+        if level < DEEPEST - 1 and rng.random() < SHARE:
+            value = _list(rng, level + 1, tokens, longest)
+            if value is None:
+                return None
+        else:
+            value = rng.randrange(10)
+            tokens.append(str(value))
+        if len(tokens) >= longest:
+            return None
+        values.append(value)
+    tokens.append("]")
+    return OPERATIONS[name](values)
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------------

@@ -6,9 +6,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.recipe import Recipe
-from lexigraph.text.batches import Buckets, InTurn, Plan, Rows, Streams, TablePlan, Together, Windows, require_a_batch
+from lexigraph.text.batches import (
+    Buckets,
+    InTurn,
+    Plan,
+    Rows,
+    Staged,
+    Streams,
+    TablePlan,
+    Together,
+    Windows,
+    require_a_batch,
+)
 from lexigraph.text.columns import Traits
 from lexigraph.text.files import shown
 from lexigraph.text.tables import Table
@@ -38,12 +49,24 @@ def _table_plan(table: Table, traits: Traits, recipe: Recipe, name: str) -> Tabl
         plan = Buckets(starts, lengths, batch_tokens, settings.seed)
     else:
         window = min(data.window or traits.context or WINDOW, max(1, total))
-        if traits.stateful:
-            plan = Streams(total + 1, window, max(1, batch_tokens // window), settings.seed)
-        else:
-            plan = Windows(total + 1, window, batch_tokens, settings.seed)
+        plan = _windows(total, window, batch_tokens, traits, settings.seed)
+        if settings.short_steps:
+            if settings.short_window >= window:
+                raise UsageError(
+                    f"train.short_window = {settings.short_window} comes before windows of more tokens: set it below "
+                    f"the window of {window} (data.window or model.context), or train.short_steps = 0."
+                )
+            short = _windows(total, settings.short_window, batch_tokens, traits, settings.seed)
+            plan = Staged(short, settings.short_steps, plan)
     require_a_batch(plan, shown(data.train), batch_tokens, total)
     return plan
+
+
+def _windows(total: int, window: int, batch_tokens: int, traits: Traits, seed: int) -> TablePlan:
+    """A stream in windows: at random, or in order where what was read is remembered."""
+    if traits.stateful:
+        return Streams(total + 1, window, max(1, batch_tokens // window), seed)
+    return Windows(total + 1, window, batch_tokens, seed)
 
 
 def evaluation_plan(table: Table, traits: Traits, recipe: Recipe, limit: int = 0) -> TablePlan:

@@ -1,0 +1,41 @@
+"""What context buys, as a picture: the score of tokens by how many stand before them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lexigraph import __version__
+from lexigraph.errors import UsageError
+from lexigraph.views.picture import Picture, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIDES = {"context": "tokens in view", "document": "position in the document"}
+LEAD = "The lower the line, the better tokens are predicted that have so many before them."
+
+
+def picture(runs: Mapping[str, Mapping[str, Any]]) -> Picture:
+    """Scores of evaluation/context.py by context and, where there are documents, by position in them."""
+    kinds = [kind for kind in SIDES if any(kind in scores for scores in runs.values())]
+    if not kinds:
+        raise UsageError("These scores are not by position: evaluate with --by-position.")
+    groups = [group for scores in runs.values() for kind in kinds for group in scores.get(kind, {}).values()]
+    metric = "bits_per_byte" if all("bits_per_byte" in group for group in groups) else "nll"
+
+    def figure() -> Figure:
+        drawn, axes = subplots(1, len(kinds), figsize=(4.5 * len(kinds), 3.4), sharey=True)
+        for axis, kind in zip(axes[0], kinds, strict=True):
+            for name, scores in runs.items():
+                found = scores.get(kind, {})
+                ends = [int(each.rpartition("-")[2]) for each in found]
+                axis.plot(ends, [group[metric]["value"] for group in found.values()], "o-", markersize=3, label=name)
+            axis.set_xscale("log", base=2)
+            axis.set_xlabel(SIDES[kind])
+            axis.grid(alpha=0.3)
+        axes[0, 0].set_ylabel(metric.replace("_", " ") if metric != "nll" else "nats per token")
+        axes[0, -1].legend(fontsize=8)
+        return drawn
+
+    return Picture("What context buys", LEAD, f"{', '.join(runs)}; Lexigraph {__version__}", figure)
