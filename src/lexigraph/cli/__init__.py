@@ -71,6 +71,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "complete": language.complete,
         "score": language.score,
         "translate": translating.translate,
+        "summarise": translating.summarise,
         "align": translating.align,
         "rank": language.rank,
         "fill": encoding.fill,

@@ -5,9 +5,9 @@
     rouge1, rouge2   hits: n-grams in both, each as often as in the one that has fewer; n and m: those of the written
                      text and of the reference
     rougeL           hits: words of the longest common subsequence
-    rougeLsum        the same sentence by sentence, a line each: of every sentence of the reference, the words that are
-                     in a longest common subsequence with any sentence written; no word counts more often than it is
-                     there
+    rougeLsum        the same sentence by sentence, a line each: of every sentence of the reference, the words that
+                     are in a longest common subsequence with any sentence written; no word counts more often than
+                     it is there
 
 Words are runs of ASCII letters and digits, in small letters; with `stemmed`, those of more than three letters are
 their stems (text/stemming.py).

@@ -101,7 +101,7 @@ class BART(EncoderDecoder):
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        return pairs() if recipe.objective.noise == "none" else {"text": Column("tokens")}
+        return pairs(data=recipe.data) if recipe.objective.noise == "none" else {"text": Column("tokens")}
 
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
         positions = self.decoder_positions if decoder else self.positions
