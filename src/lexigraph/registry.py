@@ -89,7 +89,7 @@ LANGUAGE_MODEL = ("generate", "complete", "score", "rank")
 AUTOENCODER = ("encode", "decode", "blend", "solve", "sample", "neighbours", "score")
 PICTURES = (*AUTOENCODER[:2], "pictures", "read", *AUTOENCODER[2:])
 ENCODER = ("fill", "encode", "neighbours")
-TRANSLATOR = ("translate", "summarise", "score", "align")
+TRANSLATOR = ("translate", "summarise", "answer", "score", "align")
 SEES_ALL = {
     "causality": "every position sees the whole text, before and after it",
     "cache": "it predicts masked tokens all at once and writes no text step by step",
@@ -144,6 +144,7 @@ SYSTEMS: dict[str, System] = {
     "seq2seq": _translator("lexigraph.models.seq2seq:Seq2Seq", fields=("source", "target")),
     "bart": _translator("lexigraph.models.bart:BART"),
     "t5": _translator("lexigraph.models.t5:T5"),
+    "prefix-lm": _translator("lexigraph.models.prefix_lm:PrefixLM", fields=("source", "target")),
     "bow": System(
         "lexigraph.models.bow:BagOfWords",
         "lexigraph.abilities.classifying:Classifier",

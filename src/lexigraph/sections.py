@@ -180,7 +180,10 @@ class Eval:
     streams: int = ranged(8, 1, 1_000_000, about="parallel streams in which systems with memory read; 1 is exact")
     max_tokens: int = ranged(0, 0, about="validate on the first so many tokens during training; 0: all")
     sentences: int = ranged(2000, 0, about="autoencoders: held-out sentences that are decoded for exact match")
-    rouge: bool = key(False, about="pairs: also ROUGE of what is written, and of the first and the longest sentences")
+    measures: tuple[Literal["rouge", "answers"], ...] = key(
+        (),
+        about="pairs: also ROUGE of what is written and of the first and longest sentences; F1 of words of answers",
+    )
     mixture: int = ranged(
         20_000, 0, about="autoencoders: training sentences that the mixture for `sample` is fitted to; 0: none"
     )

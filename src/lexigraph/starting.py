@@ -107,7 +107,7 @@ class FromRun:
         return Vocabularies.load(self.run, {name: c for name, c in columns.items() if c.vocabulary in old})
 
     def fill(self, network: Network, vocabularies: Vocabularies) -> str:
-        load_run(network, self.run)
+        load_run(network, self.run, network.newborn)
         before, now = (getattr(each, "noise", "none") for each in (self.run.recipe().objective, network.objective))
         return "It goes on with pairs (objective.noise = none)." if before != "none" and now == "none" else ""
 

@@ -6,7 +6,7 @@ load_run(network, run)
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import torch
@@ -29,9 +29,12 @@ GROUP = 128  # weights of a row that share a scale; a whole row, if it does not 
 ShardLike = Callable[[Tensor, Tensor], Tensor]  # cuts a tensor as another one is cut
 
 
-def load_run(network: nn.Module, run: Run) -> None:
-    """The weights of a run."""
-    _fill(network, run_weights(run), run.path / MODEL)
+def load_run(network: nn.Module, run: Run, may_lack: Collection[str] = ()) -> None:
+    """The weights of a run; modules that it `may_lack` altogether stay as they are."""
+    weights, own = run_weights(run), network.state_dict()
+    lacking = {part for part in may_lack if not any(name.startswith(f"{part}.") for name in weights)}
+    weights |= {name: value for name, value in own.items() if name.split(".")[0] in lacking}
+    _fill(network, weights, run.path / MODEL)
 
 
 def snapshot(folder: Path, epoch: float) -> Path:

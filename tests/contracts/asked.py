@@ -37,6 +37,8 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "rank": lambda m: scored(m.rank(["she", "he"], prompt="Did ")),
     "fill": lambda m: [(str(f), f.probability) for f in m.fill("She <mask> .", k=3)],
     "translate": lambda m: m.translate(SENTENCES, beam=3),
+    "summarise": lambda m: m.summarise([*SENTENCES, " ".join(SENTENCES * 9)], beam=2, longest=8),
+    "answer": lambda m: m.answer(SENTENCES[1:3], context=SENTENCES[0], beam=2),
     "align": lambda m: m.align(SENTENCES[::-1], sources=SENTENCES) if m.network.aligned else [],
     "encode": lambda m: m.encode(SENTENCES).tolist(),
     "decode": lambda m: m.decode(m.encode(SENTENCES)),

@@ -63,6 +63,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         },
     ),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
+    "bart-extra": ("bart", {"objective.noise": "none", "model.extra_layers": 1}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
     "skip-thought": ("skip-thought", {"model.bidirectional": True, "model.encoder": "lstm"}),
     "sentences-averaged": (

@@ -62,7 +62,8 @@ class Translator(TokenTranslator):
         if to and (column := columns_of(self.recipe)[SOURCE]).prefixes:
             if len(asked := shares_of(to)) > 1:
                 raise UsageError(
-                    f"A mixture is one of special tokens, and the tasks here have texts: --to {self.directions[0]}."
+                    f"A mixture is one of special tokens, and the tasks of this model have texts: name one, as "
+                    f"--to {self.directions[0]}."
                 )
             yield lead_ids(self.reading_tokenizer, column, *asked)
             return

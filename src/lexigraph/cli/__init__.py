@@ -37,6 +37,7 @@ from lexigraph.cli import (
     translating,
     word_scores,
     words,
+    writing,
 )
 from lexigraph.cli.options import first_process, notify
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
@@ -71,8 +72,9 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "complete": language.complete,
         "score": language.score,
         "translate": translating.translate,
-        "summarise": translating.summarise,
+        "summarise": writing.summarise,
         "align": translating.align,
+        "answer": writing.answer,
         "rank": language.rank,
         "fill": encoding.fill,
         "classify": classifying.classify,

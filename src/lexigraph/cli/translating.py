@@ -1,4 +1,4 @@
-"""The verbs of models that write one text from another: translate, summarise, align."""
+"""The verbs of models that translate: translate, align."""
 
 from __future__ import annotations
 
@@ -93,30 +93,6 @@ def translate(
                     line = "\n".join([line, *(f"  {a}\t{b}\t{share:.2f}" for a, b, share in pieces)])
                     item |= {"alignment": pieces}
                 show(line, item)
-
-
-def summarise(
-    run: RunArgument,
-    texts: Texts = None,
-    file: FromFile = None,
-    beam: Beam = 5,
-    alpha: Alpha = 1.0,
-    shortest: Annotated[int, typer.Option(min=0, help="At least so many tokens.")] = 0,
-    longest: Annotated[int, typer.Option(min=0, help="At most so many tokens; 0: as the model can write.")] = 0,
-    no_repeat: Annotated[int, typer.Option(min=0, help="No sequence of so many tokens twice; 0: it may.")] = 3,
-    to: Towards = None,
-    as_json: AsJson = False,
-    device: Device = "auto",
-    int8: Int8 = False,
-) -> None:
-    """A summary of each text, by beam search; of a text that is too long for the model, of its beginning."""
-    model = load_model(run, device, int8)
-    ask = partial(
-        model.summarise, beam=beam, alpha=alpha, shortest=shortest, longest=longest, no_repeat=no_repeat, to=to
-    )
-    with Printer(as_json) as show:
-        for text, found in answers(ask, read_texts(texts, file)):
-            show(found, {"text": text, "summary": found})
 
 
 def align(

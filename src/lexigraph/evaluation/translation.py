@@ -8,7 +8,8 @@ bleu       sacreBLEU (13a) of what beam search writes, against the targets as th
 chrf       chrF2 of the same: characters, which do not mind how words are cut
 by_length  BLEU by the number of words of the source, between white space
 by_direction   of a model of several languages or tasks: NLL and BLEU of each by itself, and how many are exact
-rouge      where eval.rouge asks for it: ROUGE of what is written, of the first and of the longest sentences
+rouge      where eval.measures asks for it: ROUGE of what is written, of the first and of the longest sentences
+answers    likewise: exact match and F1 of words (answers.py); pairs of one source are its right answers
 too_long   how many lines or pairs the model cannot hold: they are in none of these scores
 
 BLEU and chrF are measured where sources and targets are given. Where a system learns from plain text, which it
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypedDict
@@ -30,6 +32,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lexigraph.abilities.translating import Translator
+from lexigraph.evaluation.answers import exact, f1
 from lexigraph.evaluation.intervals import FEWEST, Counted, Figure, left_out, metric, reference, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
@@ -79,6 +82,7 @@ class Written(CorpusScores, Counted, total=False):
     by_length: dict[str, Group]
     by_direction: dict[str, Group]
     rouge: dict[str, dict[str, Figure]]
+    answers: dict[str, Figure]
 
 
 class Scores(Written):
@@ -191,9 +195,21 @@ def _written(model: Translator, table: Table) -> Written:
     whole["by_length"] = by_group([length_group(text) for text in read], written, wanted, LENGTH_GROUPS)
     if ids:
         whole["by_direction"] = by_group(named.tolist(), written, wanted, list(ids.values()))
-    if model.recipe.eval.rouge:
+    if "rouge" in model.recipe.eval.measures:
         whole["rouge"] = rouge_scores(read, written, wanted)
+    if "answers" in model.recipe.eval.measures:
+        whole["answers"] = answer_scores(read, written, wanted)
     return whole
+
+
+def answer_scores(asked: Sequence[str], written: Sequence[str], right: Sequence[str]) -> dict[str, Figure]:
+    """Exact match and F1 of what was written for each source; all of its targets are right."""
+    answers, every = dict(zip(asked, written, strict=True)), defaultdict(list)
+    for source, target in zip(asked, right, strict=True):
+        every[source].append(target)
+    both = {"exact": exact, "f1": f1}
+    found = {name: np.array([score(answers[q], every[q]) for q in every]) for name, score in both.items()}
+    return {name: metric(values, np.ones_like(values)) for name, values in found.items()}
 
 
 LENGTH_GROUPS = [f"{first + 1}-{last}" for first, last in pairwise((0, *LENGTHS))] + [f"over {LENGTHS[-1]}"]
@@ -257,6 +273,10 @@ def headline(scores: Scores) -> str:
         f"; BLEU {scores['bleu']['value']:.2f}, chrF {scores['chrf']['value']:.2f}, "
         f"{scores['exact']['value']:.2%} of {scores['sentences']:,} targets exact"
     )
+    if "answers" in scores:
+        line += (
+            f"; answers exact {scores['answers']['exact']['value']:.2%}, F1 {scores['answers']['f1']['value']:.2%}"
+        )
     if "rouge" in scores:
         line += "; ROUGE-1, -2, -L: " + ", ".join(f"{name} {shown(each)}" for name, each in scores["rouge"].items())
     return line + left_out(scores)

@@ -57,6 +57,7 @@ class Network(nn.Module):
 
     traits: Traits
     part_names: tuple[str, ...] = ()  # the parts that it can have: its class then takes them as `parts`, by name
+    newborn: tuple[str, ...] = ()  # modules that a run which training starts from may be without
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
