@@ -6,7 +6,7 @@ Raffel et al. 2020, 3.2).
     p(t_k | t_<k, s) = softmax(h_{m+k} Eᵀ)                 only targets are learned
 
 The layers are those of a `gpt`, its part `reader`: a run that has learned to go on with texts is the start (--from
-runs/gpt), and reads a source and its target as two texts, one after the other. With `bidirectional = false` a token of
+runs/gpt), and reads a source and its target as two texts in a row. With `bidirectional = false` a token of
 the source sees only those before it, as in such a run: a plain language model of pairs.
 
 Source and target may each fill half of the reader's context.
