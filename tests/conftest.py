@@ -35,7 +35,8 @@ def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         shared.mkdir(exist_ok=True)
         with FileLock(out.with_suffix(".lock")):
             if not (out / "results.json").exists():
-                entry.train(name, data="grammar", out=out, tiny=True, quiet=True, set=dict(changes or {}))
+                data = None if name == "t5-edits" else "grammar"  # whose sentences have no tasks
+                entry.train(name, data=data, out=out, tiny=True, quiet=True, set=dict(changes or {}))
         return out
 
     return run

@@ -89,7 +89,7 @@ LANGUAGE_MODEL = ("generate", "complete", "score", "rank")
 AUTOENCODER = ("encode", "decode", "blend", "solve", "sample", "neighbours", "score")
 PICTURES = (*AUTOENCODER[:2], "pictures", "read", *AUTOENCODER[2:])
 ENCODER = ("fill", "encode", "neighbours")
-TRANSLATOR = ("translate", "score", "align")
+TRANSLATOR = ("translate", "summarise", "answer", "score", "align")
 SEES_ALL = {
     "causality": "every position sees the whole text, before and after it",
     "cache": "it predicts masked tokens all at once and writes no text step by step",
@@ -118,7 +118,7 @@ def _encoder(network: str, task: str) -> System:
 
 
 def _translator(network: str, fields: tuple[str, ...] = ("text",)) -> System:
-    return System(network, "lexigraph.abilities.translating:Translator", "translation", TRANSLATOR, fields)
+    return System(network, "lexigraph.abilities.writing:Writer", "translation", TRANSLATOR, fields)
 
 
 SYSTEMS: dict[str, System] = {
@@ -167,6 +167,7 @@ SYSTEMS: dict[str, System] = {
     "seq2seq": _translator("lexigraph.models.seq2seq:Seq2Seq", fields=("source", "target")),
     "bart": _translator("lexigraph.models.bart:BART"),
     "t5": _translator("lexigraph.models.t5:T5"),
+    "prefix-lm": _translator("lexigraph.models.prefix_lm:PrefixLM", fields=("source", "target")),
     "bow": System(
         "lexigraph.models.bow:BagOfWords",
         "lexigraph.abilities.classifying:Classifier",

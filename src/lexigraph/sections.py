@@ -56,6 +56,18 @@ class Data:
         "auto", about="of text that is neither UTF-8 nor has a byte order mark: cp1252 …; auto: refused"
     )
     columns: dict[str, str] = key({}, about='our column → the file\'s field: {source = "de", target = "en"}')
+    prefixes: dict[str, str] = key(
+        {},
+        about='of pairs of several tasks: the text before the sources of each, {ask = "ask: "}; not named: a token',
+    )
+    task_temperature: float = ranged(
+        1.0,
+        1e-3,
+        about="of several tasks: the share of each is as min(examples, task_limit)^(1 / this); 1: as they are",
+    )
+    task_limit: int = ranged(
+        0, 0, about="of several tasks: one with more examples counts as one with so many; 0: none"
+    )
     clean: tuple[str, ...] = key((), about="cleaning rules, in order (docs/data.md lists them)")
     rare: tuple[int, ...] = ranged((), 0, about="cleaning in stages: words seen at most so often are dropped")
     max_words: tuple[int, ...] = ranged((), 1, about="after each stage of `rare`: lines of more words are dropped")
@@ -186,6 +198,10 @@ class Eval:
     streams: int = ranged(8, 1, 1_000_000, about="parallel streams in which systems with memory read; 1 is exact")
     max_tokens: int = ranged(0, 0, about="validate on the first so many tokens during training; 0: all")
     sentences: int = ranged(2000, 0, about="autoencoders: held-out sentences that are decoded for exact match")
+    measures: tuple[Literal["rouge", "answers"], ...] = key(
+        (),
+        about="pairs: also ROUGE of what is written and of the first and longest sentences; F1 of words of answers",
+    )
     mixture: int = ranged(
         20_000, 0, about="autoencoders: training sentences that the mixture for `sample` is fitted to; 0: none"
     )

@@ -28,6 +28,8 @@ from lexigraph.nn.network import Network, Reader, columns_of
 from lexigraph.recipe import Part, Recipe
 from lexigraph.registry import system
 from lexigraph.run import Run, holds_word_vectors
+from lexigraph.text.guesses import holds_pairs
+from lexigraph.text.mixing import TASKS
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import TEXT, VECTORS, Vocabularies
 from lexigraph.weights import load_part, load_run
@@ -105,14 +107,21 @@ class FromRun:
                     f"The weights of {self.run.path} are taken over as they are: leave out {', '.join(fixed)}."
                 )
             model = dataclasses.replace(asked.model, **{key: getattr(old.model, key) for key in kept})
+        restores = getattr(asked.objective, "noise", "none") != "none" and "objective.noise" not in changed
+        if restores and holds_pairs(asked.data):  # a run that has learned to restore text goes on with them
+            asked = dataclasses.replace(asked, objective=dataclasses.replace(asked.objective, noise="none"))
         return dataclasses.replace(asked, model=model, tokenizer=old.tokenizer, parts=old.parts)
 
     def vocabularies(self, recipe: Recipe) -> Vocabularies | None:
-        return Vocabularies.load(self.run, columns_of(recipe))
+        """Those of the run that the recipe has, too; tasks may be others."""
+        old = {column.vocabulary for column in columns_of(self.run.recipe()).values()} - {TASKS}
+        columns = columns_of(recipe)
+        return Vocabularies.load(self.run, {name: c for name, c in columns.items() if c.vocabulary in old})
 
     def fill(self, network: Network, vocabularies: Vocabularies) -> str:
         load_run(network, self.run, network.inherited)
-        return ""
+        before, now = (getattr(each, "noise", "none") for each in (self.run.recipe().objective, network.objective))
+        return "It goes on with pairs (objective.noise = none)." if before != "none" and now == "none" else ""
 
 
 @dataclass(frozen=True)

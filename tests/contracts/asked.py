@@ -25,6 +25,13 @@ def inputs_of(model: Any) -> list[Any]:
     return [record.columns for record in builtin.records(SYSTEMS[model.recipe.system].fields, 4)]
 
 
+def answers_of(model: Any) -> Any:
+    """Answers that are cut from a text, or written."""
+    if "translate" in model.abilities:
+        return model.answer(SENTENCES[1:3], context=SENTENCES[0], beam=2)
+    return model.answer(inputs_of(model), n_best=3, threshold=-99.0)
+
+
 def first_of(records: list[Any]) -> list[Any]:
     """The first field of each record: words, frames."""
     return [next(iter(record.values())) for record in records]
@@ -37,6 +44,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "rank": lambda m: scored(m.rank(["she", "he"], prompt="Did ")),
     "fill": lambda m: [(str(f), f.probability) for f in m.fill("She <mask> .", k=3)],
     "translate": lambda m: m.translate(SENTENCES, beam=3),
+    "summarise": lambda m: m.summarise([*SENTENCES, " ".join(SENTENCES * 9)], beam=2, longest=8),
     "align": lambda m: m.align(SENTENCES[::-1], sources=SENTENCES) if m.network.aligned else [],
     "encode": lambda m: m.encode(SENTENCES).tolist(),
     "decode": lambda m: m.decode(m.encode(SENTENCES)),
@@ -47,7 +55,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "sample": lambda m: scored(m.sample(3)),
     "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(inputs_of(m))],
     "choose": lambda m: [(c.number, c.probabilities) for c in m.choose(inputs_of(m))],
-    "answer": lambda m: m.answer(inputs_of(m), n_best=3, threshold=-99.0),
+    "answer": lambda m: answers_of(m),
     "estimate": lambda m: m.estimate(inputs_of(m)),
     "tag": lambda m: [[(w.tag, w.probability) for w in row] for row in m.tag(first_of(inputs_of(m)))],
     "parse": lambda m: [(str(tree), tree.record()) for tree in m.parse(SENTENCES)],

@@ -77,6 +77,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "gpt-gated": ("gpt", {"model.gated": True, "model.normed_by": "rms"}),
     "gpt-bert-halves": ("gpt-bert", {"objective.causal_share": 0.5, "model.positions": "learned"}),
     "bart-pairs": ("bart", {"objective.noise": "none"}),
+    "bart-extra": ("bart", {"objective.noise": "none", "model.extra_layers": 1}),
     "t5-pairs": ("t5", {"objective.noise": "none"}),
     "skip-thought": ("skip-thought", {"model.bidirectional": True, "model.encoder": "lstm"}),
     "sentences-averaged": (

@@ -49,8 +49,8 @@ Input: TypeAlias = "Value | Mapping[str, Value]"  # the first field of an exampl
 Inputs: TypeAlias = "str | Path | Mapping[str, Value] | Iterable[Input]"  # one example or several
 ABILITIES = (
     *("encode", "decode", "pictures", "read", "blend", "solve", "sample", "neighbours"),
-    *("generate", "complete", "score", "rank", "translate", "align", "fill", "tag", "classify", "estimate"),
-    *("answer", "parse", "caption", "match", "choose"),
+    *("generate", "complete", "score", "rank", "translate", "align", "summarise"),
+    *("fill", "tag", "classify", "estimate", "answer", "parse", "caption", "match", "choose"),
 )
 
 
@@ -215,6 +215,8 @@ class TextModel:
         length: Length = "power",
         coverage: float = 0.0,
         allowed: Sequence[int] = (),
+        shortest: int = 0,
+        no_repeat: int = 0,
     ) -> list[list[Hypothesis]]:
         assert isinstance(self.network, Decoder)
         rows, offered = width * len(batch["lengths"]), len(self.tokenizer)
@@ -232,6 +234,8 @@ class TextModel:
             n_best=n_best,
             banned=[token for token in self._banned if token not in allowed],
             attention=attention,
+            min_new=shortest,
+            no_repeat=no_repeat,
         )
 
     def _batches(self, inputs: Inputs, size: int = BATCH_SIZE) -> Iterator[Batch]:

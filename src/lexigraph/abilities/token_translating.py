@@ -49,8 +49,12 @@ class TokenTranslator(TextModel):
         coverage: float = 0.0,
         unknown: bool = False,
         drawn: Drawn | None = None,
+        shortest: int = 0,
+        longest: int = 0,
+        no_repeat: int = 0,
     ) -> list[list[Hypothesis]]:
-        """The best translations of each source. `unknown`: <unk> may be written; `drawn`: in place of a search.
+        """The best translations of each source. `unknown`: <unk> may be written; `drawn`: in place of a search;
+        `shortest`, `longest` (0: as sources are long): tokens of a target; `no_repeat`: no n-gram comes twice.
 
         Sources of like length are searched together, and how long a target may be depends on that length, so that a
         text is translated alike in any company.
@@ -63,22 +67,24 @@ class TokenTranslator(TextModel):
             for first in range(0, len(chosen), BATCH_SIZE):
                 positions = chosen[first : first + BATCH_SIZE]
                 batch = self._batch([[*network.lead, *sources[i].tolist(), network.end] for i in positions])
-                longest = min(network.context, 2 * 8 * (int(like) + 1) + 10)
+                most = min(network.context, longest + 1 if longest else 2 * 8 * (int(like) + 1) + 10)
                 if drawn:
                     rows = [sources[i].tolist() for i in positions]
-                    best = self._draw(batch, rows, longest, n_best, drawn, alignment, unknown)
+                    best = self._draw(batch, rows, most, n_best, drawn, alignment, unknown)
                     found |= dict(zip(positions.tolist(), best, strict=True))
                     continue
                 best = self._search(
                     batch,
                     beam,
-                    longest,
+                    most,
                     alpha,
                     n_best,
                     attention=alignment,
                     length=length,
                     coverage=coverage,
                     allowed=[self.tokenizer.unk] if unknown else [],
+                    shortest=shortest,
+                    no_repeat=no_repeat,
                 )
                 found |= dict(zip(positions.tolist(), best, strict=True))
         return [found[i] for i in range(len(sources))]

@@ -22,7 +22,7 @@ from lexigraph.errors import UsageError
 from lexigraph.nn.network import columns_of
 from lexigraph.nn.translation import SOURCE
 from lexigraph.objectives.terms import Batch
-from lexigraph.text.encoding import directions, special_id
+from lexigraph.text.encoding import directions, lead_ids, special_id
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,27 @@ class Translator(TokenTranslator):
 
     @cached_property
     def directions(self) -> tuple[str, ...]:
-        """The special tokens that say which language or task is wanted; none, if the model was taught but one."""
+        """The languages or tasks that can be wanted: special tokens, or names of what stands before their sources;
+        none, if the model was taught but one."""
         column = columns_of(self.recipe).get(SOURCE)
+        if column and column.prefixes:
+            return tuple(dict(column.prefixes))
         return tuple(directions(self.reading_tokenizer)) if column and column.lead else ()
 
     @contextmanager
     def _towards(self, to: To) -> Iterator[list[int]]:
-        """What stands in front of every source, as long as this lasts: nothing, or the token of a direction."""
+        """What stands in front of every source, as long as this lasts: nothing, the token of a direction, or the
+        prefix of a task."""
         if to is None:
             refuse_none_said(self.directions)
+        if to and (column := columns_of(self.recipe)[SOURCE]).prefixes:
+            if len(asked := shares_of(to)) > 1:
+                raise UsageError(
+                    f"A mixture is one of special tokens, and the tasks of this model have texts: name one, as "
+                    f"--to {self.directions[0]}."
+                )
+            yield lead_ids(self.reading_tokenizer, column, *asked)
+            return
         shares: dict[int, float] = defaultdict(float)
         for name, share in shares_of(to).items():
             shares[special_id(self.reading_tokenizer, name)] += share
@@ -274,7 +286,8 @@ class Translator(TokenTranslator):
     def _trial(self, texts: Sequence[str], sources: Sequence[str], alpha: float, to: To) -> Trial:
         """The searches for translations of which right ones are known."""
         read, wrote = self.rows(sources, self.reading_tokenizer)[0], self.rows(texts)[0]
-        longest, banned = self._longest - bool(shares_of(to)), set(self._banned)
+        with self._towards(to) as lead:
+            longest, banned = self._longest - len(lead), set(self._banned)
         kept = [
             number
             for number, (source, target) in enumerate(zip(read, wrote, strict=True))

@@ -39,6 +39,7 @@ from lexigraph.cli import (
     translating,
     word_scores,
     words,
+    writing,
 )
 from lexigraph.cli.options import first_process, notify
 from lexigraph.errors import Interrupted, LexigraphError, UsageError
@@ -73,6 +74,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "complete": language.complete,
         "score": language.score,
         "translate": translating.translate,
+        "summarise": writing.summarise,
         "align": translating.align,
         "rank": language.rank,
         "fill": encoding.fill,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lexigraph.cli.options import AsJson, Device, Printer, RunArgument, answers, load_model, read_texts
+from lexigraph.cli.options import AsJson, Device, Int8, Printer, RunArgument, Towards, answers, load_model, read_texts
 from lexigraph.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lexigraph.abilities.answering import Answer, Candidate
 
 
@@ -25,37 +28,74 @@ def answer(
     context: Annotated[
         list[str] | None, typer.Option("--context", metavar="TEXT", help="The same, as text; may be given again.")
     ] = None,
-    n_best: Annotated[int, typer.Option(min=1, max=20, help="Show so many candidates for each question.")] = 1,
-    threshold: Annotated[
-        float | None, typer.Option(help="How much better than no answer one must be, in nats; else as validated.")
+    n_best: Annotated[
+        int | None, typer.Option(min=1, max=20, help="Cut answers: so many candidates for each question; 1.")
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Cut answers: how much better than none one must be, in nats; else as validated."),
+    ] = None,
+    beam: Annotated[int | None, typer.Option(min=1, max=1000, help="Written answers: beam width; 5.")] = None,
+    to: Towards = None,
     as_json: AsJson = False,
     device: Device = "auto",
+    int8: Int8 = False,
 ) -> None:
-    """The answer to each question, cut from a text: score, where it stands, answer. Of all texts, the best."""
+    """The answer to each question. Cut from a text: score, where it stands, answer; of all texts, the best. Or, by a
+    model that writes: in its own words, about a text or from what it has learned."""
     if file and context:
         raise UsageError("Texts that are asked come from --file or as --context, not both: leave out one of them.")
-    if not file and not context:
+    if not questions and "-" in (file or ()):
+        raise UsageError("Standard input cannot hold both questions and text: give questions as arguments.")
+    model = load_model(run, device, int8)
+    writes = "translate" in model.abilities
+    cut, written = {"n_best": n_best, "threshold": threshold}, {"beam": beam, "to": to}
+    if wrong := next((name for name, value in (cut if writes else written).items() if value is not None), ""):
+        option, kind = wrong.replace("_", "-"), "writes its answers" if writes else "cuts its answers from a text"
+        raise UsageError(f"--{option} is not for a {model.recipe.system} model, which {kind}: leave it out.")
+    if not file and not context and not writes:
         if not questions:
             raise UsageError('Say which text is asked: --file FILE or --context "TEXT", and the questions.')
         file = ["-"]
-    if not questions and "-" in (file or ()):
-        raise UsageError("Standard input cannot hold both questions and text: give questions as arguments.")
     names, passages = _passages(file) if file else (["text"] * len(context or ()), list(context or ()))
-    model = load_model(run, device)
+    options = {name: value for name, value in (written if writes else cut).items() if value is not None}
+    every = read_texts(questions, blank=False)
     with Printer(as_json) as show:
-        for question, found in answers(
-            lambda block: model.answer(block, passages, n_best=n_best, threshold=threshold),
-            read_texts(questions, blank=False),
-        ):
-            candidates = [
-                {"text": each.text, "score": each.score, "begin": each.begin, "end": each.end}
-                | {"passage": each.passage, "where": _where(each, names, passages)}
-                for each in found.candidates
-            ]
-            show(
-                _lines(found, names, passages), {"question": question, "answer": found.text, "candidates": candidates}
-            )
+        (_write if writes else _cut)(show, model, every, names, passages, options)
+
+
+def _write(
+    show: Printer,
+    model: Any,
+    questions: Iterable[str],
+    names: list[str],
+    passages: list[str],
+    options: dict[str, Any],
+) -> None:
+    """Answers in a model's own words."""
+    if len(passages) > 1:
+        raise UsageError(f"A {model.recipe.system} model is asked about one text, and there are {len(passages)}.")
+    ask = partial(model.answer, context=passages[0] if passages else None, **options)
+    for question, found in answers(ask, questions):
+        show(found, {"question": question, "answer": found})
+
+
+def _cut(
+    show: Printer,
+    model: Any,
+    questions: Iterable[str],
+    names: list[str],
+    passages: list[str],
+    options: dict[str, Any],
+) -> None:
+    """Answers that stand in the texts."""
+    for question, found in answers(lambda block: model.answer(block, passages, **options), questions):
+        candidates = [
+            {"text": each.text, "score": each.score, "begin": each.begin, "end": each.end}
+            | {"passage": each.passage, "where": _where(each, names, passages)}
+            for each in found.candidates
+        ]
+        show(_lines(found, names, passages), {"question": question, "answer": found.text, "candidates": candidates})
 
 
 def _passages(given: list[str]) -> tuple[list[str], list[str]]:

@@ -1,4 +1,4 @@
-"""The verb of models that write one text from another: translate."""
+"""The verbs of models that translate: translate, align."""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ from torch import Tensor
 
 from lexigraph.decoding.choices import SentenceRng, forbidden, highest, log_probabilities, refuse_long
 from lexigraph.decoding.hypothesis import AttentionTrail, Hypothesis, Length, Stop, rank, rate
+from lexigraph.decoding.repeats import Repeats
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.nn.stepper import Stepper
 
@@ -229,6 +230,7 @@ def beam_search(
     n_best: int = 1,
     stop: Stop = "finished",
     min_new: int = 0,
+    no_repeat: int = 0,
     banned: Sequence[int] = (),
     noise: float | int = 0.0,
     seeds: Sequence[int] | None = None,
@@ -237,7 +239,8 @@ def beam_search(
     """The n_best hypotheses of each sentence, best first, of at most max_new tokens (the end token is one).
 
     length, coverage (β), stop: see the head of this file.
-    min_new, banned: as in `generate`. seeds: one per sentence, needed only with noise.
+    min_new, banned: as in `generate`. no_repeat: no n-gram of so many tokens comes twice in a text; 0: it may.
+    seeds: one per sentence, needed only with noise.
     noise: σ of normal noise σ / t on the t-th logits, not on hidden states; it changes ranks, never scores.
     """
     _check(width, alpha, length, coverage, n_best, stop, noise)
@@ -252,12 +255,13 @@ def beam_search(
     history = _History(max_new, sentences, width, device, AttentionTrail() if attention else None)
     beam = _Beam.start(sentences, width, width if stop == "length" else n_best, device)
     positions = torch.arange(width, device=device)
-    read = _Read(coverage, batch.get("lengths"))
+    read, repeats = _Read(coverage, batch.get("lengths")), Repeats(no_repeat, sentences * width)
 
     for t in range(1, max_new + 1):
         if history.trail:
             history.trail.add(beam.sentence.tolist(), step.attention, width)
         log_p = log_probabilities(step.logits)
+        repeats.forbid(log_p)
         noisy = _noisy(log_p, noise / t, rng, beam.sentence.tolist()) if rng else None
         offered = _expand(log_p, noisy, beam.sums, eos, never, may_end=eos not in banned and t > min_new)
         shorten, unread = rate(t, alpha, length), read.missing(step.attention, beam.sentence)
@@ -280,9 +284,11 @@ def beam_search(
                 break
             state, beam, tokens, parents = state.keep(going), beam.keep(going), tokens[going], parents[going]
             read.keep(going)
+            repeats.keep(going, width)
         if any_moved and t > 1:  # after the start all rows of a sentence are equal
             state = state.select(_rows(parents))
         read.follow(parents)
+        repeats.follow(parents, tokens)
         step = stepper.step(state, tokens.flatten(), attention=attention or bool(coverage))
 
     return history.answers(stop, n_best)

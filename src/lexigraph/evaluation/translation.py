@@ -7,7 +7,9 @@ bleu       sacreBLEU (13a) of what beam search writes, against the targets as th
            cleaned by the recipe (reference:cleaned), never through the tokenizer
 chrf       chrF2 of the same: characters, which do not mind how words are cut
 by_length  BLEU by the number of words of the source, between white space
-by_direction   of a model of several languages: NLL and BLEU of each direction by itself
+by_direction   of a model of several languages or tasks: NLL and BLEU of each by itself, and how many are exact
+rouge      where eval.measures asks for it: ROUGE of what is written, of the first and of the longest sentences
+answers    likewise: exact match and F1 of words (answers.py); pairs of one source are its right answers
 too_long   how many lines or pairs the model cannot hold: they are in none of these scores
 
 BLEU and chrF are measured where sources and targets are given. Where a system learns from plain text, which it
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypedDict
@@ -29,15 +32,18 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lexigraph.abilities.translating import Translator
+from lexigraph.evaluation.answers import exact, f1
 from lexigraph.evaluation.intervals import FEWEST, Counted, Figure, left_out, metric, reference, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
 from lexigraph.evaluation.measure import measured
+from lexigraph.evaluation.summarising import rouge_scores, shown
 from lexigraph.nn.translation import SOURCE, TARGET, TranslationNetwork
 from lexigraph.objectives.next_token import IGNORE, SLICE, smoothed_kl
 from lexigraph.objectives.terms import Batch, Carry
 from lexigraph.recipe import Recipe
 from lexigraph.text.batches import Rows
+from lexigraph.text.mixing import TASK, TASKS
 from lexigraph.text.tables import Table
 from lexigraph.text.vocabularies import TEXT
 
@@ -64,6 +70,7 @@ class Group(TypedDict, total=False):
     """What is measured of some of the pairs."""
 
     bleu: Figure
+    exact: Figure
     nll: Figure
     sentences: int
 
@@ -74,6 +81,8 @@ class Written(CorpusScores, Counted, total=False):
     sentences: int
     by_length: dict[str, Group]
     by_direction: dict[str, Group]
+    rouge: dict[str, dict[str, Figure]]
+    answers: dict[str, Figure]
 
 
 class Scores(Written):
@@ -89,7 +98,7 @@ class Scores(Written):
 def row_sums(
     network: TranslationNetwork, batch: Batch, carry: Carry | None
 ) -> tuple[dict[str, Tensor], Carry | None]:
-    """Loss, NLL, right tokens and tokens of every target, and the token that its source begins with."""
+    """Loss, NLL, right tokens and tokens of every target, and its task or the token that its source begins with."""
     hidden = network.hidden(batch["source"], batch["inputs"], batch["source_lengths"])
     valid, slice_ = batch["targets"] != IGNORE, max(1, SLICE // len(network.output_table))
     parts = zip(hidden[valid].split(slice_), batch["targets"][valid].split(slice_), strict=True)
@@ -97,7 +106,7 @@ def row_sums(
     row = valid.nonzero()[:, 0].cpu()
     values = [*found, torch.ones(len(row), dtype=torch.double)]
     sums = (torch.bincount(row, value, minlength=len(valid)) for value in values)
-    first = batch["source"][:, len(network.lead)].double().cpu()
+    first = (batch[TASK] if TASK in batch.tensors else batch["source"][:, len(network.lead)]).double().cpu()
     return dict(zip(("loss", "nll", "right", "tokens", "first"), (*sums, first), strict=True)), None
 
 
@@ -137,8 +146,9 @@ def scores(model: Translator, table: Table, steps: int, unigrams: np.ndarray, ba
     if TARGET in table.columns and model.recipe.eval.sentences:
         whole = _written(model, table)
         more = {"decoding": f"beam-{BEAM}-alpha-{ALPHA}", "reference": reference(model)}
+        numbers = {name: number for number, name in _named(model).items()}
         for name, group in whole.get("by_direction", {}).items():
-            own = rows["first"] == model.reading_tokenizer.special[name]
+            own = rows["first"] == numbers[name]
             group["nll"] = metric(rows["nll"][own], tokens[own])
     if model.recipe.data.unit != "stream":
         whole["too_long"] = table.too_long(traits)
@@ -152,13 +162,23 @@ def scores(model: Translator, table: Table, steps: int, unigrams: np.ndarray, ba
     }
 
 
+def _named(model: Translator) -> dict[int, str]:
+    """The names of directions or tasks by the tokens, or the numbers in their column, that tell them."""
+    if TASKS in model.vocabularies:
+        return dict(enumerate(model.vocabularies.labels(TASKS).names))
+    return {model.reading_tokenizer.special[name]: name for name in model.directions}
+
+
 def _written(model: Translator, table: Table) -> Written:
     """What is measured of translations: of all, by the length of sources, and by direction if there are any."""
-    traits, ids = model.network.traits, {model.reading_tokenizer.special[name]: name for name in model.directions}
+    traits, ids = model.network.traits, _named(model)
     source, target, most = table.columns[SOURCE], table.columns[TARGET], model.recipe.eval.sentences
     examples = table.examples_of(Rows(*table.cut(traits)), SOURCE)
     assert source.offsets is not None
-    named = np.array([ids.get(token, "") for token in source.values[source.offsets[examples] + 1].tolist()])
+    tells = (
+        table.columns[TASK].values[examples] if TASK in table.columns else source.values[source.offsets[examples] + 1]
+    )
+    named = np.array([ids.get(token, "") for token in tells.tolist()])
     if ids and (bare := int((named == "").sum())):
         warnings.warn(
             f"{bare:,} of {len(named):,} sources say no direction, and this model knows {', '.join(ids.values())}: "
@@ -174,8 +194,22 @@ def _written(model: Translator, table: Table) -> Written:
     whole: Written = {**corpus_scores(written, wanted), "sentences": len(written)}
     whole["by_length"] = by_group([length_group(text) for text in read], written, wanted, LENGTH_GROUPS)
     if ids:
-        whole["by_direction"] = by_group(named.tolist(), written, wanted, model.directions)
+        whole["by_direction"] = by_group(named.tolist(), written, wanted, list(ids.values()))
+    if "rouge" in model.recipe.eval.measures:
+        whole["rouge"] = rouge_scores(read, written, wanted)
+    if "answers" in model.recipe.eval.measures:
+        whole["answers"] = answer_scores(read, written, wanted)
     return whole
+
+
+def answer_scores(asked: Sequence[str], written: Sequence[str], right: Sequence[str]) -> dict[str, Figure]:
+    """Exact match and F1 of what was written for each source; all of its targets are right."""
+    answers, every = dict(zip(asked, written, strict=True)), defaultdict(list)
+    for source, target in zip(asked, right, strict=True):
+        every[source].append(target)
+    both = {"exact": exact, "f1": f1}
+    found = {name: np.array([score(answers[q], every[q]) for q in every]) for name, score in both.items()}
+    return {name: metric(values, np.ones_like(values)) for name, values in found.items()}
 
 
 LENGTH_GROUPS = [f"{first + 1}-{last}" for first, last in pairwise((0, *LENGTHS))] + [f"over {LENGTHS[-1]}"]
@@ -201,7 +235,9 @@ def by_group(
         own = [number for number, group in enumerate(groups) if group == name]
         if own:
             both = [written[number] for number in own], [wanted[number] for number in own]
+            same = np.array([a == b for a, b in zip(*both, strict=True)], np.float64)
             found[name] = {"bleu": _resampled(BLEU(tokenize="13a", force=True), *both), "sentences": len(own)}
+            found[name]["exact"] = metric(same, np.ones_like(same))
     return found
 
 
@@ -237,4 +273,10 @@ def headline(scores: Scores) -> str:
         f"; BLEU {scores['bleu']['value']:.2f}, chrF {scores['chrf']['value']:.2f}, "
         f"{scores['exact']['value']:.2%} of {scores['sentences']:,} targets exact"
     )
+    if "answers" in scores:
+        line += (
+            f"; answers exact {scores['answers']['exact']['value']:.2%}, F1 {scores['answers']['f1']['value']:.2%}"
+        )
+    if "rouge" in scores:
+        line += "; ROUGE-1, -2, -L: " + ", ".join(f"{name} {shown(each)}" for name, each in scores["rouge"].items())
     return line + left_out(scores)

@@ -9,6 +9,13 @@ stop, ! or ?, or with its line; a document is a line, or what stands between bou
 every line is one sentence, only a stream has anything to permute. From pairs (objective.noise = "none") it learns
 to translate, best from a run that has seen plain text (--from RUN).
 
+Where sources are of a language that such a run does not know, a small encoder of its own (model.extra_layers), with a
+vocabulary and positions of its own, stands in the place of the table of tokens: it learns to write what BART can
+restore. First it is trained alone with P, P' and the first layer's queries, keys and values, then everything for a
+few steps (train.lr_scale says who learns; docs/families/bart.md has both commands).
+
+    x_0 = Norm(extra(Norm(E'[token] + P'[position])) + P[position])
+
 The special token <mask> (tokenizer.special) masks a span. A source is read as s_1 … s_m <eos>; a target is fed
 as <eos> t_1 … t_n and must become t_1 … t_n <eos>.
 
@@ -27,10 +34,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lexigraph.errors import UsageError
+from lexigraph.nn.attention import Mask
 from lexigraph.nn.encoder_decoder import EncoderDecoder
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.network import Examples, ragged
-from lexigraph.nn.transformer import Shape
+from lexigraph.nn.transformer import Layer, Shape
 from lexigraph.nn.translation import pairs
 from lexigraph.objectives import denoising
 from lexigraph.objectives.masked import Words
@@ -53,6 +62,9 @@ class Config:
     activation: Activation = key("gelu", about="function inside the feed-forward part")
     dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
     scaled: bool = key(False, about="multiply embeddings by √dim")
+    extra_layers: int = ranged(
+        0, 0, about="layers of an encoder in front, for sources with a vocabulary of their own; 0: there is none"
+    )
 
 
 @dataclass(frozen=True)
@@ -91,8 +103,15 @@ class BART(EncoderDecoder):
         self.config, self.objective = config, objective
         self.positions, self.decoder_positions = (nn.Embedding(config.context, config.dim) for _ in range(2))
         self.norm_embedding, self.norm_decoder_embedding = reading.make_norm(), writing.make_norm()
-        self.mask, self.words = role(tokens, "mask"), Words.of(tokens)
+        self.mask = role(tokens, "mask", None if objective.noise != "none" else tokens.unk)
+        self.words = Words.of(tokens)
         self.register_buffer("bias", torch.zeros(len(tokens)))
+        if config.extra_layers:
+            if objective.noise != "none":
+                raise UsageError("model.extra_layers reads the sources of pairs: set objective.noise = none.")
+            self.extra = nn.ModuleList(Layer(reading) for _ in range(config.extra_layers))
+            self.extra_positions, self.norm_extra = nn.Embedding(config.context, config.dim), reading.make_norm()
+            self.newborn = ("source_embedding", "extra", "extra_positions", "norm_extra")
         self.apply(_initialise)
 
     @property
@@ -101,13 +120,25 @@ class BART(EncoderDecoder):
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        return pairs() if recipe.objective.noise == "none" else {"text": Column("tokens")}
+        if recipe.objective.noise != "none":
+            return {"text": Column("tokens")}
+        return pairs(recipe.model.extra_layers > 0, recipe.data)
 
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
         positions = self.decoder_positions if decoder else self.positions
         norm = self.norm_decoder_embedding if decoder else self.norm_embedding
         x = self.embedding(ids) * (math.sqrt(self.config.dim) if self.config.scaled else 1.0)
         x = norm(x + positions.weight[time : time + ids.shape[1]])
+        return F.dropout(x, self.config.dropout, self.training)
+
+    def embed_source(self, ids: Int[Tensor, "B S"], mask: Mask | None) -> Float[Tensor, "B S d"]:
+        if self.source_embedding is None:
+            return super().embed_source(ids, mask)
+        x = self.norm_extra(self.source_embedding(ids) + self.extra_positions.weight[: ids.shape[1]])
+        x = F.dropout(x, self.config.dropout, self.training)
+        for layer in self.extra:
+            x = layer(x, mask=mask)
+        x = self.norm_embedding(x + self.positions.weight[: ids.shape[1]])
         return F.dropout(x, self.config.dropout, self.training)
 
     def _sentences(self, row: np.ndarray) -> tuple[Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:

@@ -132,12 +132,12 @@ class GPT(LanguageNetwork):
         """The last layer's output; with a mask, every position looks where that allows, and not just back."""
         if ids.shape[1] > self.context:
             raise LexigraphError(f"{ids.shape[1]} tokens are more than the model's context of {self.context}.")
-        return self.norm(self._through(ids, _in_order(ids), mask=mask, causal=mask is None))
+        return self.norm(self.through(ids, _in_order(ids), mask=mask, causal=mask is None))
 
     def states(self, batch: Batch, mask: Mask | None = None) -> States:
         layers: list[Tensor] = []
         positions = _in_order(batch["inputs"])
-        x = self._through(batch["inputs"], positions, states=layers, mask=mask, causal=mask is None)
+        x = self.through(batch["inputs"], positions, states=layers, mask=mask, causal=mask is None)
         return States([*layers, self.norm(x)], batch["lengths"])
 
     def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
@@ -164,7 +164,7 @@ class GPT(LanguageNetwork):
         )
         return [Segment(tables, [], embedded), *layers, last]
 
-    def _through(
+    def through(
         self,
         ids: Int[Tensor, "B T"],
         positions: Int[Tensor, "#B T"],
@@ -199,14 +199,15 @@ class GPT(LanguageNetwork):
 
     # ---- decoding ----------------------------------------------------------------------------------------
 
-    def start(self, beginning: dict[str, Tensor], width: int = 1) -> Step:
-        """Read the prompts (`ids`, padded on the right, and their `lengths`) into the cache."""
+    def start(self, beginning: dict[str, Tensor], width: int = 1, causal: bool = True) -> Step:
+        """Read the prompts (`ids`, padded on the right, and their `lengths`) into the cache; where they are not
+        `causal`, in both directions."""
         ids, lengths = beginning["ids"], beginning["lengths"]
         ids, lengths = _crop(ids, lengths, self.context)
         time = ids.shape[1]
         pads = time - lengths
         shift = (torch.arange(time, device=ids.device)[None] - pads[:, None]) % time
-        return self._read(ids.gather(1, shift), pads, width)
+        return self._read(ids.gather(1, shift), pads, width, causal)
 
     def step(self, state: CachedState, tokens: Int[Tensor, " R"], attention: bool = False) -> Step:
         """One token more in every row. A full cache is read anew from its later half."""
@@ -220,11 +221,11 @@ class GPT(LanguageNetwork):
         ids[:, time] = tokens
         weights: list[Tensor] | None = [] if attention else None
         store = [cache.of(number) for number in range(len(self.blocks))]
-        x = self._through(tokens[:, None], (time - begins)[:, None], store=store, time=time, weights=weights)
+        x = self.through(tokens[:, None], (time - begins)[:, None], store=store, time=time, weights=weights)
         seen = torch.stack(weights).mean((0, 2))[:, -1] if weights else None  # over layers and heads
         return Step(self._logits(x), replace(state, rows={"ids": ids}, cache=cache, time=time + 1), seen)
 
-    def _read(self, ids: Int[Tensor, "B T"], pads: Int[Tensor, " B"], width: int) -> Step:
+    def _read(self, ids: Int[Tensor, "B T"], pads: Int[Tensor, " B"], width: int, causal: bool = True) -> Step:
         """Fill a new cache from prompts that are padded on the left, so that all rows grow at one end."""
         batch, time = ids.shape
         config, table, rows = self.config, self.embedding.weight, batch * width
@@ -235,8 +236,9 @@ class GPT(LanguageNetwork):
         mask = None
         if bool((pads > 0).any()):  # an empty position sees itself, because softmax over nothing is not a number
             seen = (columns[None] >= pads[:, None])[:, None, None, :]
-            mask = (seen & before(time, ids.device)) | torch.eye(time, dtype=torch.bool, device=ids.device)
-        x = self._through(ids, positions, store=cache.of_prompts(width), mask=mask, causal=mask is None)
+            own = torch.eye(time, dtype=torch.bool, device=ids.device)
+            mask = (seen & before(time, ids.device)) | own if causal else seen
+        x = self.through(ids, positions, store=cache.of_prompts(width), mask=mask, causal=causal and mask is None)
         cache = replace(cache, begins=pads.repeat_interleave(width), ragged=mask is not None)
         if width > 1:
             cache = cache.reorder(torch.arange(0, rows, width, device=ids.device).repeat_interleave(width))
@@ -253,7 +255,7 @@ class GPT(LanguageNetwork):
         """Logits and every attention weight, computed in the open."""
         weights: list[Tensor] = []
         positions = _in_order(ids)
-        x = self._through(ids, positions, causal=True, weights=weights)
+        x = self.through(ids, positions, causal=True, weights=weights)
         return F.linear(self.norm(x), self.output_table), torch.stack(weights)
 
 

@@ -138,7 +138,7 @@ class Seq2Seq(TranslationNetwork):
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        return pairs(separate=recipe.tokenizer.separate)
+        return pairs(recipe.tokenizer.separate, recipe.data)
 
     @property
     def output_table(self) -> Float[Tensor, "V e"]:

@@ -116,7 +116,7 @@ class T5(EncoderDecoder):
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        return pairs() if recipe.objective.noise == "none" else {"text": Column("tokens")}
+        return pairs(data=recipe.data) if recipe.objective.noise == "none" else {"text": Column("tokens")}
 
     def embed(self, ids: Int[Tensor, "B T"], time: int, decoder: bool) -> Float[Tensor, "B T d"]:
         return F.dropout(self.embedding(ids), self.config.dropout, self.training)

@@ -83,7 +83,7 @@ class Transformer(EncoderDecoder):
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        return pairs(separate=recipe.tokenizer.separate)
+        return pairs(recipe.tokenizer.separate, recipe.data)
 
     def _initialise(self, module: nn.Module) -> None:
         if isinstance(module, nn.Embedding):

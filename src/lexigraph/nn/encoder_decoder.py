@@ -80,6 +80,10 @@ class EncoderDecoder(TranslationNetwork):
         """The first layer's input, for tokens that stand from position `time` on."""
         raise NotImplementedError
 
+    def embed_source(self, ids: Int[Tensor, "B S"], mask: Mask | None) -> Float[Tensor, "B S d"]:
+        """The encoder's input; `mask`: what is a row's own."""
+        return self.embed(ids, 0, decoder=False)
+
     def position_bias(self, queries: int, keys: int, time: int, decoder: bool) -> Float[Tensor, "1 H T S"] | None:
         """What is added to the scores of a stack's self-attention."""
         return None
@@ -107,8 +111,8 @@ class EncoderDecoder(TranslationNetwork):
         self._fits(ids.shape[1])
         seen: Mask | None = None if lengths is None else within(lengths, ids.shape[1])
         bias = self.position_bias(ids.shape[1], ids.shape[1], 0, decoder=False)
-        x = self.embed(ids, 0, decoder=False)
         mask = seen if bias is None else _added(bias, seen)
+        x = self.embed_source(ids, mask)
         for layer in self.encoder:
             x = layer(x, mask=mask)
         return self.norm_encoder(x)

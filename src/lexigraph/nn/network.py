@@ -57,9 +57,8 @@ class Network(nn.Module):
 
     traits: Traits
     part_names: tuple[str, ...] = ()  # the parts that it can have: its class then takes them as `parts`, by name
-    continues: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-        {}
-    )  # system it goes on from → keys it keeps
+    continues: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})  # from a system: the keys that stay
+    newborn: tuple[str, ...] = ()  # modules that a run which training starts from may be without
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
@@ -72,8 +71,10 @@ class Network(nn.Module):
         return ()
 
     def inherited(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The weights of a run that it goes on from, as it takes them."""
-        return weights
+        """The weights of a run that it goes on from, as it takes them: what is `newborn` may be missing there."""
+        lacking = [part for part in self.newborn if not any(name.startswith(f"{part}.") for name in weights)]
+        own = {name: value for name, value in self.state_dict().items() if name.split(".")[0] in lacking}
+        return weights | own
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch. With seeds, in training, random numbers follow from them; without, from what the examples say."""

@@ -23,18 +23,26 @@ from lexigraph.nn.linear import linear
 from lexigraph.nn.network import Beginning, Decoder, Examples, Outputs, Seeds, ragged, unpadded
 from lexigraph.objectives.next_token import IGNORE, next_token_terms
 from lexigraph.objectives.terms import Batch, Carry, Terms
+from lexigraph.sections import Data
 from lexigraph.text.batches import padded
 from lexigraph.text.columns import Column, Traits
+from lexigraph.text.mixing import TASK, TASKS, mixed
 from lexigraph.text.vocabularies import TEXT, Vocabularies, begin_or_nothing
 
+DATA = Data()  # as it is by default: no task has a text
 SOURCE, TARGET = "source", "target"  # columns
 
 
-def pairs(separate: bool = False) -> dict[str, Column]:
-    """The columns of a translator. With `separate`, sources have a vocabulary of their own; a record may name a
-    special token that says which language or task is wanted."""
-    source = Column("tokens", vocabulary=SOURCE if separate else TEXT, lead="direction")
-    return {SOURCE: source, TARGET: Column("tokens", optional=True)}
+def pairs(separate: bool = False, data: Data = DATA) -> dict[str, Column]:
+    """The columns of a translator. With `separate`, sources have a vocabulary of their own; a record may name the
+    language or task that is wanted, which a special token says or, if `data.prefixes` has one, a text. Tasks that are
+    mixed by their sizes, or have texts, are a column of their own."""
+    prefixes = tuple(data.prefixes.items())
+    source = Column("tokens", vocabulary=SOURCE if separate else TEXT, lead="direction", prefixes=prefixes)
+    columns = {SOURCE: source, TARGET: Column("tokens", optional=True)}
+    if prefixes or mixed(data):
+        columns[TASK] = Column("class", vocabulary=TASKS, field="direction", optional=True)
+    return columns
 
 
 class TranslationNetwork(Decoder):
@@ -102,7 +110,10 @@ class TranslationNetwork(Decoder):
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
         """A batch from pairs of token sequences, boundaries included."""
         sources, targets = ([row[1:] for row in ragged(examples[side])] for side in (SOURCE, TARGET))
-        return self.paired(sources, targets)
+        batch = self.paired(sources, targets)
+        if TASK in examples:  # for scores of each
+            batch.tensors[TASK] = torch.from_numpy(np.stack(ragged(examples[TASK])))
+        return batch
 
     def paired(self, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Batch:
         """A batch from sources and targets that end with a boundary; decoders are given `first`, then the target."""

@@ -1,7 +1,8 @@
 """The built-in corpora as records: made by an English grammar, so that every system can be trained without any data.
 
 Wherever a file is expected, the name `grammar` means the one that has all fields, each from one clause, `sentiment`
-praise and blame with their class (sentiment.py), `dates` dates in many forms (dates.py), `coded` sentences and what
+praise and blame with their class (sentiment.py), `edits` sentences and what they are after one of several edits, each
+a task (edits.py), `dates` dates in many forms (dates.py), `coded` sentences and what
 they are in an invented language (coded.py), and names as `anbn:100` formal languages and other tests of memory
 (languages.py).
 """
@@ -16,7 +17,7 @@ import numpy as np
 
 from lexigraph.errors import UsageError
 from lexigraph.text import languages
-from lexigraph.text.files import CODED, DATES, GRAMMAR, SENTIMENT, UNSEEN_DATES
+from lexigraph.text.files import CODED, DATES, EDITS, GRAMMAR, SENTIMENT, UNSEEN_DATES
 from lexigraph.text.readers import Record, Value
 
 Fields = Mapping[str, Value]
@@ -63,6 +64,26 @@ def _questions() -> Iterator[Fields]:
     with_do, without = edits.edit_pairs("ask-do", None), edits.edit_pairs("ask-auxiliary", None)
     for both in zip(with_do, without, strict=True):
         yield from ({"source": source, "target": target} for source, target in both)
+
+
+TASKS = {  # of the corpus `edits`: the edits that each stands for
+    "ask": ("ask-do", "ask-auxiliary"),  # He sang . Did he sing ?
+    "negate": ("not-do", "not-auxiliary"),  # He sang . He did not sing .
+    "past": ("present-past",),  # She sings . She sang .
+    "passive": ("passive",),  # He ate it . It was eaten by him .
+    "plural": ("plural",),  # The key is old . The keys are old .
+}
+
+
+def _edits() -> Iterator[Fields]:
+    """Sentences, what they are after an edit, and the name of the edit."""
+    from lexigraph.text import edits
+
+    made = {task: [edits.edit_pairs(family, None) for family in families] for task, families in TASKS.items()}
+    while True:
+        for task, families in made.items():
+            for source, target in map(next, families):
+                yield {"source": source, "target": target, "direction": task}
 
 
 def _analogies() -> Iterator[Fields]:
@@ -248,6 +269,7 @@ MAKERS: Makers = {
 CORPORA: dict[str, Makers] = {
     GRAMMAR: MAKERS,
     SENTIMENT: {("text", "label"): _judgements},
+    EDITS: {("source", "target", "direction"): _edits},
     DATES: {("source", "target"): _dates},
     CODED: {("source", "target", "alignment"): _coded},
     UNSEEN_DATES: {("source", "target"): partial(_dates, unseen=True)},

@@ -42,7 +42,8 @@ class Column:
     aligned: str = ""  # tags, heads, spans: counted in words of that column; offsets, answers: of its text
     at: Literal["", "before", "after", "random"] = ""  # of a neighbour in the document; of any other example
     table: str = MAIN  # the table that it belongs to
-    lead: str = ""  # the field that names a special token to put in front: a direction, a task
+    lead: str = ""  # the field that names what is put in front: a special token for a direction or a task
+    prefixes: tuple[tuple[str, str], ...] = ()  # by the names in that field: texts, where no token is to be put there
     optional: bool = False  # absent when a trained model is used: labels, targets
     scheme: str = ""  # tags: of spans, which are rewritten in this one (spans.py); "": tags as they are
     blank: bool = False  # tokens: an example may be without; then it is an empty text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from lexigraph.errors import LexigraphError
+from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import frames, images
 from lexigraph.text.columns import Column, Columns
 from lexigraph.text.readers import Value
@@ -104,8 +104,15 @@ class ColumnEncoder:
         tokenizer = self.vocabularies.tokenizer(column.vocabulary)
         rows: list[Row] = list(tokenizer.encode_batch(texts))
         for number, example in enumerate(block if column.lead else ()):
-            if lead := str(example.values.get(column.lead, "")):
-                rows[number] = np.insert(np.asarray(rows[number]), 0, special_id(tokenizer, lead))
+            lead = str(example.values.get(column.lead, ""))
+            if column.prefixes and not lead:
+                raise LexigraphError(
+                    f"{example.where}: no task is named, and data.prefixes has texts for "
+                    f"{', '.join(dict(column.prefixes))}: name files as {column.prefixes[0][0]}=FILE, or give each "
+                    f"record a field {column.lead!r}."
+                )
+            if lead:
+                rows[number] = np.concatenate([lead_ids(tokenizer, column, lead), np.asarray(rows[number])])
         return rows
 
     def _by_word(self, column: Column, values: Sequence[Value]) -> list[Row]:
@@ -195,6 +202,15 @@ def _until(column: Column, name: str) -> str:
     joint = UNARY if column.kind == "spans" else "\n"
     signs = f"[{re.escape(column.until)}]"
     return joint.join(re.split(signs, part, maxsplit=1)[0] or part for part in name.split(joint))
+
+
+def lead_ids(tokenizer: Tokenizer, column: Column, name: str) -> list[int]:
+    """The tokens that a task's name puts before a text: those of its prefix, or one special token."""
+    if not column.prefixes:
+        return [special_id(tokenizer, name)]
+    if name not in (prefixes := dict(column.prefixes)):
+        raise UsageError(f"{name!r} is no task of this model; data.prefixes has texts for {', '.join(prefixes)}.")
+    return [int(token) for token in tokenizer.encode(prefixes[name].rstrip())]
 
 
 def special_id(tokenizer: Tokenizer, name: str) -> int:

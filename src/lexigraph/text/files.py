@@ -31,8 +31,9 @@ from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.text import archives, languages, parallel, readers
 from lexigraph.text.source import COMPRESSED, MARKS
 
-GRAMMAR, SENTIMENT, DATES, UNSEEN_DATES, CODED = "grammar", "sentiment", "dates", "dates:unseen", "coded"
-BUILT_IN = (GRAMMAR, SENTIMENT, DATES, UNSEEN_DATES, CODED)  # the corpora made by code
+GRAMMAR, SENTIMENT, EDITS, CODED = "grammar", "sentiment", "edits", "coded"
+DATES, UNSEEN_DATES = "dates", "dates:unseen"
+BUILT_IN = (GRAMMAR, SENTIMENT, EDITS, DATES, UNSEEN_DATES, CODED)  # the corpora made by code
 STDIN = "-"
 SNIFFED = 4096  # bytes that tell whether a file in a folder is text
 SHOWN = 3  # names in a message

@@ -12,10 +12,12 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from lexigraph import recipe as recipes
+from lexigraph.errors import LexigraphError
 from lexigraph.registry import system_of_any_kind
-from lexigraph.text import parquet, squad
-from lexigraph.text.files import Names, several
-from lexigraph.text.readers import CONLL_DEFAULT, CONLL_FIELDS, MAX_CHARS, csv_delimiter, read
+from lexigraph.text import parallel, parquet, squad
+from lexigraph.text.builtin import CORPORA
+from lexigraph.text.files import Names, built_in, expand, several
+from lexigraph.text.readers import CONLL_DEFAULT, CONLL_FIELDS, MAX_CHARS, TABLES, csv_delimiter, file_format, read
 from lexigraph.text.source import AUTO, Source, line_blocks
 from lexigraph.text.tally import Tally
 
@@ -127,6 +129,20 @@ def _is_header(rows: list[list[str]], text: int, label: int) -> bool:
     name = len(rows[0][text].split())
     new = rows[0][label] not in {row[label] for row in rest} and not rows[0][label].isdigit()
     return new and len(rest) >= 10 and name <= 3 and 2 * name <= words[len(words) // 2]
+
+
+def holds_pairs(data: recipes.Data) -> bool:
+    """Whether a training text is pairs of source and target, as its names tell, or the looks of its first file."""
+    with suppress(LexigraphError):  # what cannot be read, the reader will say
+        first = next(iter(expand(data.train)), "")
+        direction, file = parallel.directed(first)
+        if direction or parallel.sides(file):
+            return True
+        if built_in(file):
+            return all(NEEDED["pairs"] <= set(fields) for fields in CORPORA.get(file, {"": ()}))
+        if file_format(file) in TABLES:
+            return kind_of(data.columns or guess_columns(file, file_format(file), data.encoding)) == "pairs"
+    return False
 
 
 def kind_of(columns: Iterable[str]) -> str:

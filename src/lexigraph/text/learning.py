@@ -10,9 +10,10 @@ import numpy as np
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, files, parallel
-from lexigraph.text.columns import Columns
+from lexigraph.text.columns import Column, Columns
 from lexigraph.text.corpus import examples, leads_of
-from lexigraph.text.encoding import labels_of, number_of, running, spellings
+from lexigraph.text.encoding import Example, labels_of, number_of, running, spellings
+from lexigraph.text.readers import Value
 from lexigraph.text.spans import completed
 
 if TYPE_CHECKING:  # counting words needs none
@@ -48,14 +49,14 @@ def learn_vocabularies(
             kind = next(iter(own.values())).cut
             settings = recipes.Tokenizer(kind, size=ALL, min_count=2) if kind else recipe.tokenizer
             special = () if kind or _written(columns, name) else settings.special  # nothing writes a direction
-            special += _directions(data, columns, cleaner, leads_of(own), special)
-            found[name] = _tokenizer(settings, special, (running(value) for _, _, value in values))
+            special += _directions(data, columns, cleaner, [c.lead for c in own.values() if not c.prefixes], special)
+            found[name] = _tokenizer(settings, special, (_led(*each) for each in values))
         elif kinds <= {"tags", "class", "spans"}:
             seen = {label for column, _, value in values for label in labels_of(column, value)}
             for scheme in {column.scheme for column in own.values()} - {""}:
                 seen = completed(seen, scheme)
             labels = found[name] = Labels.learn(seen)
-            if kinds == {"class"} and len(labels) == 1:
+            if kinds == {"class"} and len(labels) == 1 and not own.keys() & set(leads_of(columns)):  # a task may be
                 raise LexigraphError(
                     f"Every example of the training text has the {name} {labels.names[0]!r}: two are needed at least."
                 )
@@ -72,6 +73,12 @@ def learn_vocabularies(
     return Vocabularies(found)
 
 
+def _led(column: Column, example: Example, value: Value) -> str:
+    """The text of a column, behind that of its task: words of prefixes are to be known, too."""
+    prefix = dict(column.prefixes).get(str(example.values.get(column.lead, "")), "")
+    return f"{prefix.rstrip()} {running(value)}" if prefix.strip() else running(value)
+
+
 def _directions(
     data: recipes.Data,
     columns: Columns,
@@ -80,6 +87,7 @@ def _directions(
     known: Collection[str],
 ) -> tuple[str, ...]:
     """Special tokens for what the training text names before its texts, as a direction, and none is known for."""
+    leads = list(filter(None, leads))
     if not leads or not _directed(data, columns, cleaner, leads):
         return ()
     training = (example.values for example in examples(data, columns, cleaner) if example.split == "train")

@@ -22,6 +22,7 @@ from lexigraph.text.batches import (
 )
 from lexigraph.text.columns import Traits
 from lexigraph.text.files import shown
+from lexigraph.text.mixing import TASK, Mixed, mixed
 from lexigraph.text.tables import Table
 
 WINDOW = 64  # tokens of a stream's window, where neither recipe nor context says how many
@@ -46,7 +47,11 @@ def _table_plan(table: Table, traits: Traits, recipe: Recipe, name: str) -> Tabl
             raise LexigraphError(f"No line of {shown(data.train)} fits into model.context = {traits.context} tokens.")
         if traits.windowed not in table.columns:  # a further table: as many rows in every step, whatever their length
             lengths = np.full_like(lengths, lengths.max())
-        plan = Buckets(starts, lengths, batch_tokens, settings.seed)
+        if mixed(data) and TASK in table.columns:
+            tasks = table.columns[TASK].values[table.examples_of(Rows(starts, lengths), traits.windowed)]
+            plan = Mixed(starts, lengths, tasks, data, batch_tokens, settings.seed)
+        else:
+            plan = Buckets(starts, lengths, batch_tokens, settings.seed)
     else:
         window = min(data.window or traits.context or WINDOW, max(1, total))
         plan = _windows(total, window, batch_tokens, traits, settings.seed)
