@@ -36,6 +36,7 @@ SYSTEMS = {"lstm-lm": ("rnn-lm", {"cell": "lstm"})}  # systems that are a case o
 MOVED = {  # by system: parts of its network that are within another one now
     "tagger": {"embedding": "words.embedding", "lstm": "words.lstm.blocks.0.kernel"},
     "lstm-lm": {"lstm": "recurrent.blocks.0.kernel"},
+    "vit": {part: f"encoder.{part}" for part in ("embed", "token", "positions", "layers", "norm")},
 }
 RENAMED = {  # keys and values that recipes no longer have → what to do instead
     **{was: f"write {now}" for was, now in KEYS.items()},

@@ -85,6 +85,17 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         {"model.encoder": "gru", "model.pooling": "attention", "model.vectors": 8},
     ),
     "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
+    "vit-changed": (
+        "vit",
+        {
+            "model.stem": True,
+            "model.positions": "2d",
+            "model.pooling": "mean",
+            "objective.crop": 2,
+            "objective.flip": True,
+            "objective.mixup": 0.4,
+        },
+    ),
     "picture-analogies": (
         "picture",
         {
