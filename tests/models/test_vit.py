@@ -35,6 +35,10 @@ def pictures(count: int, shape: tuple[int, ...] = (4, 6, 3)) -> list[np.ndarray]
     return list(np.random.default_rng(0).integers(0, 256, (count, *shape)).astype(np.uint8))
 
 
+def labels(*ids: int) -> list[np.ndarray]:
+    return [np.asarray(each) for each in ids]
+
+
 def test_patches_are_squares_of_the_picture_in_reading_order():
     made, (picture,) = network(), pictures(1)
     seen: list[torch.Tensor] = []
@@ -112,7 +116,8 @@ def test_a_picture_is_shifted_with_black_coming_in_or_mirrored():
 
 def test_what_happens_to_a_picture_follows_from_its_seed_in_any_batch():
     made = network(learned={"crop": 1, "flip": True, "mixup": 0.5})
-    given = {"image": pictures(6), "label": [0, 1] * 3, "other": pictures(6)[::-1], "other_label": [1, 0] * 3}
+    given = {"image": pictures(6), "label": labels(0, 1) * 3}
+    given |= {"other": pictures(6)[::-1], "other_label": labels(1, 0) * 3}
     seeds = np.array([5, 3, 9, 100, 7, 8])
     whole = made.prepare(given, {"": seeds})
     for place in range(6):
@@ -126,7 +131,7 @@ def test_what_happens_to_a_picture_follows_from_its_seed_in_any_batch():
 def test_mixup_mixes_pictures_and_the_losses_of_both_labels():
     made = network(learned={"mixup": 1.0})
     (picture, other) = pictures(2)
-    given = {"image": [picture], "label": [0], "other": [other], "other_label": [1]}
+    given = {"image": [picture], "label": labels(0), "other": [other], "other_label": labels(1)}
     batch = made.prepare(given, {"": np.array([4])})
     share = float(batch["share"][0])
     assert 0 < share < 1

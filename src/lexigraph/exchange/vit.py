@@ -1,4 +1,4 @@
-"""ViT's weights under the names of transformers' ViTForImageClassification, and back; what it knows of dots and classes.
+"""ViT's weights under the names of transformers' ViTForImageClassification, and back.
 
 Their config.json names the classes, and preprocessor_config.json says how the dots of a picture become numbers.
 """

@@ -1,6 +1,6 @@
 """Vision transformer: a picture is a sentence of patches (Dosovitskiy et al. 2021).
 
-    x_p = E (patch p, flattened) + P[p],    p = 1 … n            n patches; nn/vision.py has other positions and a stem
+    x_p = E (patch p, flattened) + P[p],    p = 1 … n            n patches; nn/vision.py: other positions, a stem
     x_0 = c + P[0]                                               the class token
     pre-norm    x = x + Attention(Norm(x));  x = x + FFN(Norm(x))
     token       p(class) = softmax(W Norm(x_0) + b)
@@ -24,7 +24,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, ClassifierNetwork, labelled
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import OutputTable

@@ -44,7 +44,7 @@ def normal(images: Pictures, numbers: Numbers, dtype: torch.dtype) -> Float[Tens
 
 
 class VisionEncoder(nn.Module):
-    """A transformer over patches; `encoder(images)` gives a vector for the class token, if any, and for each patch."""
+    """A transformer over patches; `encoder(images)` gives a vector for the class token, if any, and each patch."""
 
     def __init__(
         self,

@@ -2,9 +2,9 @@
 
     crop        c dots of black around the picture, and of that a window as large as the picture    (He et al. 2016)
     flip        mirrored, half of the time
-    mixup       λ x + (1 - λ) x',  λ ~ Beta(α, α): with another picture, whose label counts 1 - λ  (Zhang et al. 2018)
+    mixup       λ x + (1 - λ) x',  λ ~ Beta(α, α): with another, whose label counts 1 - λ     (Zhang et al. 2018)
 
-What happens to a picture follows from its seed alone: from the example and the epoch, in any batch and after any resume.
+What happens to a picture follows from its seed alone: from the example and the epoch, in any batch, after any resume.
 """
 
 from __future__ import annotations

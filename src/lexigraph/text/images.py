@@ -34,8 +34,8 @@ def read(
 ) -> UInt8[np.ndarray, "height width channels"]:
     """A picture, 8 bits a channel, from an array or from a file below `folder`; grey ones have one channel.
 
-    side: of files the largest square in the middle is taken, in colours, and scaled to so many dots; 0: all of it, as it
-    is. shape: what is wanted of files, instead. where: "a.tsv, line 3", for messages.
+    side: of files the largest square in the middle is taken, in colours, and scaled to so many dots; 0: all of it, as
+    it is. shape: what is wanted of files, instead. where: "a.tsv, line 3", for messages.
     """
     name = f"{where}{': ' * bool(where)}"
     if isinstance(value, np.ndarray):
