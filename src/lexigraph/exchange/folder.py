@@ -351,7 +351,7 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
     _check(weights, network.state_dict(), opened.path)
     theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model)
     if isinstance(exchange, PictureExchange):
-        contents = {CONFIG: config | {"dtype": "float32"}, PROCESSOR: exchange.processor_to(vocabularies)}
+        contents: dict[str, object] = {CONFIG: config | {"dtype": "float32"}, PROCESSOR: exchange.processor_to(vocabularies)}
     else:
         contents = _with_tokenizer(config, vocabularies.tokenizer(), network, recipe, trained)
     with replacing(out) as temporary:
@@ -366,7 +366,7 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
 
 def _with_tokenizer(
     config: Settings, tokenizer: Tokenizer, network: Network, recipe: Recipe, trained: bool
-) -> dict[str, Settings]:
+) -> dict[str, object]:
     """The files of a model that reads text, beside its weights."""
     config |= {"pad_token_id": tokenizer.pad, "eos_token_id": tokenizer.eos, "bos_token_id": tokenizer.begin}
     if "start" in tokenizer.roles:

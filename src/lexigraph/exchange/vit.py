@@ -82,10 +82,8 @@ def vocabularies_from(theirs: Theirs, processor: Processor) -> dict[str, Vocabul
     labels = Labels(tuple(names[str(number)] for number in range(len(names))))
     factor = processor.get("rescale_factor", 1 / 255) if processor.get("do_rescale", True) else 1.0
     normalised = processor.get("do_normalize", True)
-    mean, std = (
-        processor.get(name, [usual] * channels) if normalised else [otherwise] * channels
-        for name, usual, otherwise in (("image_mean", 0.5, 0.0), ("image_std", 0.5, 1.0))
-    )
+    mean = processor.get("image_mean", [0.5] * channels) if normalised else [0.0] * channels
+    std = processor.get("image_std", [0.5] * channels) if normalised else [1.0] * channels
     means, deviations = (tuple(float(value) / factor for value in values) for values in (mean, std))
     numbers = Numbers((side, side, channels), sum(means) / channels, sum(deviations) / channels, means, deviations)
     return {IMAGE: numbers, LABEL: labels}

@@ -88,7 +88,7 @@ class VisionEncoder(nn.Module):
 
     def patches(self, images: Pictures) -> Float[Tensor, "B n numbers"]:
         """The squares of a picture in reading order, normal, each as channels × rows × columns."""
-        x, p = normal(images, self.numbers, self.norm.weight.dtype), self.patch
+        x, p = normal(images, self.numbers, next(self.parameters()).dtype), self.patch
         return x.unfold(1, p, p).unfold(2, p, p).flatten(1, 2).flatten(2)
 
     def table(self) -> Float[Tensor, "n d"] | None:
