@@ -237,6 +237,13 @@ SYSTEMS: dict[str, System] = {
         fields=("image", "label"),
         exempt=NAMES_A_CLASS,
     ),
+    "captioner": System(
+        "lexigraph.models.captioner:Captioner",
+        "lexigraph.abilities.captioning:Captioner",
+        "captioning",
+        ("caption",),
+        fields=("image", "caption"),
+    ),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         "lexigraph.abilities.spaces:SentenceSpace",

@@ -85,6 +85,12 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         {"model.encoder": "gru", "model.pooling": "attention", "model.vectors": 8},
     ),
     "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
+    "captioner-mean": ("captioner", {"model.attention": "none", "model.decoder_layers": 2, "model.tied": False}),
+    "captioner-hard": ("captioner", {"model.hard": True, "model.attention": "general", "objective.doubly": 0.5}),
+    "captioner-transformer": (
+        "captioner",
+        {"model.encoder": "vit", "model.decoder": "transformer", "objective.label_smoothing": 0.1},
+    ),
     "vit-changed": (
         "vit",
         {

@@ -19,6 +19,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from lexigraph.cli import (
+    captioning,
     classifying,
     encoding,
     estimating,
@@ -72,6 +73,7 @@ PANELS: dict[str, Verbs] = {  # as the help shows them
         "score": language.score,
         "translate": translating.translate,
         "align": translating.align,
+        "caption": captioning.caption,
         "rank": language.rank,
         "fill": encoding.fill,
         "classify": classifying.classify,

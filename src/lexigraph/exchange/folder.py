@@ -351,7 +351,10 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
     _check(weights, network.state_dict(), opened.path)
     theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model)
     if isinstance(exchange, PictureExchange):
-        contents: dict[str, object] = {CONFIG: config | {"dtype": "float32"}, PROCESSOR: exchange.processor_to(vocabularies)}
+        contents: dict[str, object] = {
+            CONFIG: config | {"dtype": "float32"},
+            PROCESSOR: exchange.processor_to(vocabularies),
+        }
     else:
         contents = _with_tokenizer(config, vocabularies.tokenizer(), network, recipe, trained)
     with replacing(out) as temporary:
