@@ -26,8 +26,8 @@ LENGTH_PENALTY = 0.7
 
 @dataclass(frozen=True)
 class Caption(Scored):
-    """A caption and, if it was asked for, where the model looked: `attention[t, y, x]` is how much at a position of the
-    picture while it wrote piece t; each piece's adds up to 1."""
+    """A caption and, if it was asked for, where the model looked: `attention[t, y, x]` is how much at a position of
+    the picture while it wrote piece t; each piece's adds up to 1."""
 
     pieces: tuple[str, ...] = ()
     attention: Float[np.ndarray, "pieces rows columns"] | None = field(default=None, compare=False, repr=False)

@@ -14,8 +14,6 @@ The first `eval.sentences` pictures are captioned.
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -1,21 +1,21 @@
-"""Captioning: a picture is read into vectors, one for each position, and a sentence is written while they are looked at.
+"""Captioning: a picture is read into vectors, one for each position, and a sentence is written that looks at them.
 
-    m_1 … m_n = encoder(picture)                 convolutions (4 × 4 positions) or a transformer over patches (nn/vision.py)
+    m_1 … m_S = encoder(picture)                 convolutions (4 × 4 positions) or a vision transformer (nn/vision.py)
 
 LSTM (Show, attend and tell: Xu et al. 2015)
 
     h_0 = tanh(W_h m̄),  c_0 = tanh(W_c m̄)        m̄: the mean of m
-    z_t = σ(g · h_{t-1}) Σ_s a_ts m_s            soft: weights a_t by h_{t-1} and m (nn/alignment.py has the scores)
-    z_t = σ(g · h_{t-1}) m_s,   s ~ a_t          hard: one position, drawn by its weight (objectives/hard_attention.py)
+    z_t = σ(g · h_{t-1}) Σ_s a_ts m_s            soft: weights a_t by h_{t-1} and m (scores: nn/alignment.py)
+    z_t = σ(g · h_{t-1}) m_s,   s ~ a_t          hard: one position, drawn (objectives/hard_attention.py)
     z_t = m̄                                      none: the picture's vector goes into every step     (the baseline)
     h_t = LSTM([E y_{t-1}; z_t], h_{t-1})
     p(y_t) = softmax(O tanh(W [h_t; z_t; E y_{t-1}]) + b)
 
 transformer
 
-    x_t = √d E y_{t-1} + PE[t];   layers that look back at x and at m (nn/transformer.py), pre-norm;   p = softmax(O x + b)
+    x_t = √d E y_{t-1} + PE[t];   pre-norm layers that look back at x and at m;   p = softmax(O Norm(x) + b)
 
-tied: O is E. Doubly stochastic attention adds λ Σ_s (1 - Σ_t a_ts)²: each position should be looked at, all in all, once.
+tied: O is E. Doubly stochastic attention adds λ Σ_s (1 - Σ_t a_ts)²: each position to be looked at once.
 
 Shapes: B pictures, S positions of a picture, T tokens, d width, V vocabulary; in a search n pictures, R rows.
 """

@@ -63,18 +63,18 @@ def _opened(path: Path) -> Image.Image:
     """A picture in colours or in grey."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
+    large = f"The picture {path} has more than {MOST_DOTS:,} dots, as its header says: make it smaller first."
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # refused below, before it is decoded
         try:
             opened = Image.open(path)
+        except Image.DecompressionBombError:
+            raise LexigraphError(large) from None
         except UnidentifiedImageError:
             raise LexigraphError(f"The picture {path} cannot be read: it is no picture, or damaged.") from None
     with opened as image:
-        width, height = image.size
-        if width * height > MOST_DOTS:
-            raise LexigraphError(
-                f"The picture {path} has {width:,} × {height:,} dots, more than {MOST_DOTS:,}: make it smaller first."
-            )
+        if image.width * image.height > MOST_DOTS:
+            raise LexigraphError(large)
         image.load()
         turned = ImageOps.exif_transpose(image)
         if turned.mode.startswith("I"):  # 16 bits
@@ -89,13 +89,15 @@ def _opened(path: Path) -> Image.Image:
 
 def _fitted(image: Image.Image, shape: Shape) -> Image.Image:
     """The largest part in the middle of a picture that has the proportions of this shape, scaled to it."""
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     height, width, channels = shape
     image = image.convert("L" if channels == 1 else "RGB")
-    if image.size == (width, height):
-        return image
-    return ImageOps.fit(image, (width, height), Image.Resampling.BICUBIC)
+    part = min(image.width / width, image.height / height)
+    across, down = round(part * width), round(part * height)
+    left, top = (image.width - across) // 2, (image.height - down) // 2
+    image = image.crop((left, top, left + across, top + down))
+    return image if image.size == (width, height) else image.resize((width, height), Image.Resampling.BICUBIC)
 
 
 def same_shapes(rows: Sequence[np.ndarray], shape: Shape) -> Sequence[np.ndarray]:
