@@ -46,6 +46,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "solve": lambda m: scored(m.solve(f"{SENTENCES[0]} - {SENTENCES[1]} + {SENTENCES[2]}")),
     "sample": lambda m: scored(m.sample(3)),
     "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(inputs_of(m))],
+    "match": lambda m: [(str(t), t.score) for row in m.match(inputs_of(m), SENTENCES) for t in row],
     "caption": lambda m: m.caption(inputs_of(m), beam=3),
     "estimate": lambda m: m.estimate(inputs_of(m)),
     "tag": lambda m: [[(w.tag, w.probability) for w in row] for row in m.tag(first_of(inputs_of(m)))],
