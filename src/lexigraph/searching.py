@@ -130,7 +130,7 @@ def search_pictures(
         raise LexigraphError(f"None of the {len(files):,} pictures can be read.")
     near = np.concatenate(vectors) @ wanted
     best = np.argsort(-near, kind="stable")[:k].tolist()
-    return [Hit(known[place], 0, "", float(near[place]), []) for place in best]
+    return [Hit(known[place], 0, "", float(near[place])) for place in best]
 
 
 def picture_files(given: Sequence[str | Path]) -> list[str]:

@@ -91,6 +91,17 @@ CASES = {
     "captions by a classifier": Case(
         "caption @vit bad.png", ("vit", "cannot caption", "classify"), given={"bad.png": picture}
     ),
+    "a match with nothing": Case("match @clip bad.png", ("--text",), WRONG_USAGE, given={"bad.png": picture}),
+    "an empty text to match": Case("match @clip bad.png --text ''", ("is empty",), given={"bad.png": picture}),
+    "a folder without pictures": Case("search . 'a dog' --model @clip", ("no pictures", ".png")),
+    "a sheet of lines": Case("search good.txt cats --out a.png", ("--out", "--model"), WRONG_USAGE),
+    "a sheet that is no PNG": Case(
+        "search . 'a dog' --model @clip --out a.svg", ("a.svg", ".png"), WRONG_USAGE, given={"bad.png": picture}
+    ),
+    "parts of a contrastive batch": Case(
+        "train clip --data grammar --out run --set train.steps=1 --set train.accumulate=2 --set data.sentences=200",
+        ("train.accumulate", "must be 1"),
+    ),
     "positions of convolutions": Case(
         "look @captioner --positions", ("captioner", "no learned positions"), WRONG_USAGE
     ),
