@@ -288,6 +288,7 @@ def test_every_system_has_a_recipe():
 
 UNMEASURED = {  # their trainings are still to come; strict, so that each leaves this list then
     *("picture-published", "skip-thought", "sentence-encoder", "seq2seq-multi30k-gpu"),
+    *("vit-cifar10-gpu", "captioner-flickr8k-gpu", "clip-flickr8k-gpu"),
 }
 AWAITED = pytest.mark.xfail(reason="not yet trained", strict=True)
 
@@ -297,7 +298,7 @@ def test_every_recipe_states_its_expected_score(name):
     expected = recipes.read(name).expected
     losses, shares = (
         ("nll", "perplexity", "bits_per_byte", "kl", "detection_nll"),
-        ("exact", "bleu", "accuracy", "f1", "similarity", "las", "r2", "pearson"),
+        ("exact", "bleu", "accuracy", "f1", "similarity", "las", "r2", "pearson", "picture_r10"),
     )
     assert expected.metric in (*losses, *shares)
     assert expected.value > 0

@@ -291,6 +291,25 @@ SYSTEMS: dict[str, System] = {
         fields=("image", "label"),
         exempt=NAMES_A_CLASS,
     ),
+    "captioner": System(
+        "lexigraph.models.captioner:Captioner",
+        "lexigraph.abilities.captioning:Captioner",
+        "captioning",
+        ("caption",),
+        fields=("image", "caption"),
+    ),
+    "clip": System(
+        "lexigraph.models.clip:CLIP",
+        "lexigraph.abilities.matching:PairedVectors",
+        "retrieval",
+        ("match", "encode", "neighbours"),
+        fields=("image", "caption"),
+        exempt={
+            "causality": "a text is read as a whole before it has a vector",
+            "cache": "it gives vectors and writes no text step by step",
+            "accumulation": "a pair is told from the others of the same batch",
+        },
+    ),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         "lexigraph.abilities.spaces:SentenceSpace",

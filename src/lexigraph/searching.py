@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.registry import SYSTEMS
+from lexigraph.run import Run
+from lexigraph.text import images
 from lexigraph.text.corpus import texts_of
 from lexigraph.text.files import built_in, listed
 from lexigraph.text.source import Source, line_blocks
@@ -23,6 +28,8 @@ from lexigraph.words.progress import Report
 from lexigraph.words.search import Index, WordFilter, by_words
 
 MOST_CHARS = 10_000_000  # of a line: what is longer is hardly text
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
+TOGETHER = 256  # pictures that are read before they are encoded
 SNIPPET = 200  # characters of a line that are shown around its first marked word
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -84,6 +91,59 @@ def search(
     where = _where(paths, [place for place, _ in found])
     wanted = {word.group().casefold() for word in WORD.finditer(query)}
     return [Hit(*where[place], score, _marks(where[place][2], wanted)) for place, score in found]
+
+
+def finds_pictures(model: str | Path) -> bool:
+    """Whether a run matches pictures with texts, so that it is pictures that it finds."""
+    recipe = Run.open(model).recipe()
+    return recipe.system in SYSTEMS and {"match", "encode"} <= {*SYSTEMS[recipe.system].abilities}
+
+
+def search_pictures(
+    folders: str | Path | Sequence[str | Path], query: str | Path, model: str | Path, *, k: int = 10
+) -> list[Hit]:
+    """The k pictures in folders that go best with a text, or that are most like another picture, best first.
+
+    Pictures that cannot be read are left out, with a warning.
+    """
+    from lexigraph.abilities.matching import PairedVectors
+    from lexigraph.abilities.textmodel import TextModel
+
+    if not str(query).strip():
+        raise UsageError("There is nothing to look for: give words, or a picture.")
+    files = picture_files([folders] if isinstance(folders, str | Path) else list(folders))
+    loaded = TextModel.load(model)
+    assert isinstance(loaded, PairedVectors)
+    wanted = loaded.encode(Path(query) if Path(query).suffix.lower() in PICTURES else str(query))
+    shape, known, vectors = loaded.network.numbers.shape, list[str](), list[np.ndarray]()
+    for first in range(0, len(files), TOGETHER):
+        read = []
+        for file in files[first : first + TOGETHER]:
+            try:
+                read.append(images.read(file, shape=shape))
+                known.append(file)
+            except LexigraphError as error:
+                warnings.warn(f"Left out: {error}", stacklevel=2)
+        if read:
+            vectors.append(loaded.encode(read))
+    if not known:
+        raise LexigraphError(f"None of the {len(files):,} pictures can be read.")
+    near = np.concatenate(vectors) @ wanted
+    best = np.argsort(-near, kind="stable")[:k].tolist()
+    return [Hit(known[place], 0, "", float(near[place])) for place in best]
+
+
+def picture_files(given: Sequence[str | Path]) -> list[str]:
+    """The pictures among files and in folders, in order of their names."""
+    found: list[str] = []
+    for path in map(Path, given):
+        if not path.exists():
+            raise LexigraphError(f"There is no file or folder {path}.")
+        below = sorted(path.rglob("*")) if path.is_dir() else [path]
+        found += [str(each) for each in below if each.suffix.lower() in PICTURES and each.is_file()]
+    if not found:
+        raise LexigraphError(f"There are no pictures in {' '.join(map(str, given))}: {', '.join(PICTURES)} are read.")
+    return found
 
 
 def found_files(files: Iterable[str | Path]) -> list[str]:

@@ -74,6 +74,12 @@ class Data:
     dictionary: str = key("", about="for the cleaning rule of that name: a file with one word a line")
     window: int = ranged(0, 0, about="tokens per window of a stream; 0: the model's context")
     max_chars: int = ranged(1_000_000, 1, about="a line of more characters is refused: it is rarely a sentence")
+    side: int = ranged(
+        0,
+        0,
+        4096,
+        about="files of pictures: the square in their middle, scaled to so many dots a side; 0: as they are",
+    )
     sentences: int = ranged(
         60_000, 1, 1e9, about="how many sentences the built-in corpus, or a language as anbn:100, yields at most"
     )

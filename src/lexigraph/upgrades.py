@@ -36,6 +36,7 @@ SYSTEMS = {"lstm-lm": ("rnn-lm", {"cell": "lstm"})}  # systems that are a case o
 MOVED = {  # by system: parts of its network that are within another one now
     "tagger": {"embedding": "words.embedding", "lstm": "words.lstm.blocks.0.kernel"},
     "lstm-lm": {"lstm": "recurrent.blocks.0.kernel"},
+    "vit": {part: f"encoder.{part}" for part in ("embed", "token", "positions", "layers", "norm")},
 }
 VALUES = {  # keys that say more now: by the old key, the new one and what each old value is there
     "objective.next_sentence": ("objective.second", {True: "order", False: "none"}),

@@ -56,6 +56,8 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(inputs_of(m))],
     "choose": lambda m: [(c.number, c.probabilities) for c in m.choose(inputs_of(m))],
     "answer": lambda m: answers_of(m),
+    "match": lambda m: [(str(t), t.score) for row in m.match(inputs_of(m), SENTENCES) for t in row],
+    "caption": lambda m: m.caption(inputs_of(m), beam=3),
     "estimate": lambda m: m.estimate(inputs_of(m)),
     "tag": lambda m: [[(w.tag, w.probability) for w in row] for row in m.tag(first_of(inputs_of(m)))],
     "parse": lambda m: [(str(tree), tree.record()) for tree in m.parse(SENTENCES)],

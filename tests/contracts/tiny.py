@@ -111,6 +111,24 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     ),
     "similarity-pooled": ("similarity", {"model.pooling": "mean", "parts.reader.system": "xlnet"}),
     "choices-apart": ("choices", {"model.pairs": "apart", "model.symmetric": True, "model.activation": "tanh"}),
+    "clip-vit": ("clip", {"model.encoder": "vit", "objective.crop": 1}),
+    "captioner-mean": ("captioner", {"model.attention": "none", "model.decoder_layers": 2, "model.tied": False}),
+    "captioner-hard": ("captioner", {"model.hard": True, "model.attention": "general", "objective.doubly": 0.5}),
+    "captioner-transformer": (
+        "captioner",
+        {"model.encoder": "vit", "model.decoder": "transformer", "objective.label_smoothing": 0.1},
+    ),
+    "vit-changed": (
+        "vit",
+        {
+            "model.stem": True,
+            "model.positions": "2d",
+            "model.pooling": "mean",
+            "objective.crop": 2,
+            "objective.flip": True,
+            "objective.mixup": 0.4,
+        },
+    ),
     "picture-analogies": (
         "picture",
         {

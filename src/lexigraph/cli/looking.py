@@ -50,6 +50,7 @@ Gradients = Annotated[
 ]
 Gates = Annotated[bool, _flag("gates", "Each gate along one text, word by word.")]
 Cliff = Annotated[bool, _flag("cliff", "The loss of a recurrent unit over its two weights, and optimizers on it.")]
+Positions = Annotated[bool, _flag("positions", "A vision transformer: which positions of patches are alike.")]
 Beside = Annotated[list[Path] | None, typer.Option(metavar="RUN", help="--gradients: compare with this run, too.")]
 Steps = Annotated[int, typer.Option(min=2, max=10_000, help="--gradients: how many tokens far back.")]
 Cells = Annotated[
@@ -91,6 +92,7 @@ def look(
     gradients: Gradients = False,
     gates: Gates = False,
     cliff: Cliff = False,
+    positions: Positions = False,
     beside: Beside = None,
     steps: Steps = 100,
     cell: Cells = None,
@@ -110,7 +112,7 @@ def look(
     options = {"--beside": beside, "--cell": cell, "--head": head, "--word": word, "--layer": layer, "--to": to}
     flags = {"alignment": alignment, "attention": attention, "probabilities": probabilities, "neurons": neurons,
              "states": states, "layers": layers, "samples": samples, "gradients": gradients, "gates": gates,
-             "cliff": cliff}  # fmt: skip
+             "cliff": cliff, "positions": positions}  # fmt: skip
     way = _way(flags, run, options)
     if layers and (texts or file == "-"):
         raise UsageError("--layers reads no texts but those of a file with tags: --file tags.conll.")
@@ -120,6 +122,8 @@ def look(
         seen = _cliff()
     elif layers:
         seen = _layers(run, file, word, device)
+    elif positions:
+        seen = _positions(run, device)
     elif neurons:
         seen = _neurons(run, _whole(texts, file), cell or [], device)
     else:
@@ -197,9 +201,15 @@ def _alignment(run: Path, text: str, to: str | None, device: str) -> Seen:
 
 def _attention(run: Path, text: str, heads: Sequence[str], to: str | None, device: str) -> Seen:
     """What each head of a transformer looks at; of a pair (source, tab, target), while the target is written."""
-    from lexigraph.views import attention
+    from lexigraph.views import attention, vision
 
-    model, (source, _, target) = load_model(run, device), text.partition("\t")
+    model = load_model(run, device)
+    if vision.sees(model):
+        over = vision.chosen(vision.looks(model, text), heads)
+        best = [(look.name, *map(str, look.best), f"{look.weights.max():.2f}") for look in over.looks]
+        told = [{"name": look.name, "weights": look.weights.tolist()} for look in over.looks]
+        return Seen(told, ("piece or head", "row", "column", "share"), best, vision.picture(model, over))
+    (source, _, target) = text.partition("\t")
     found = attention.chosen(attention.heads(model, source, target or None, to), heads)
     facts = [
         {"layer": head.name, "head": head.number, "favours": head.kind, "bits": head.entropy,
@@ -208,6 +218,18 @@ def _attention(run: Path, text: str, heads: Sequence[str], to: str | None, devic
         for head in found
     ]  # fmt: skip
     return Seen(facts, attention.COLUMNS, attention.rows(found), attention.picture(model, found))
+
+
+def _positions(run: Path, device: str) -> Seen:
+    """How alike the positions of patches are."""
+    from lexigraph.views import vision
+
+    model = load_model(run, device)
+    found = vision.similarities(model)
+    means = vision.means(found)
+    rows = [(name, f"{value:+.3f}") for name, value in means.items()]
+    facts = {"similarities": found.tolist(), "means": means}
+    return Seen(facts, ("mean cosine with others in", "value"), rows, vision.positions(model, found))
 
 
 def _probabilities(run: Path, text: str, device: str) -> Seen:

@@ -75,14 +75,26 @@ def search(
     index: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="With --model: keep the vectors here, for the next time.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Of pictures: what was found, as a contact sheet.")
+    ] = None,
     as_json: AsJson = False,
+    force: Force = False,
 ) -> None:
-    """Lines of files that fit some words best, by TF-IDF: file, line, score, and the line with its words marked."""
+    """Lines of files that fit some words best, by TF-IDF: file, line, score, and the line with its words marked.
+
+    With --model and a run that matches pictures with texts: pictures in folders, by words or by another picture.
+    """
     from lexigraph import searching
 
     *files, query = given
     if not files:
         raise UsageError(f"Say where to look and for what: lexigraph search FILE... WORDS; only {query!r} was given.")
+    if model is not None and searching.finds_pictures(model):
+        _search_pictures(files, query, k, model, index, out, as_json, force)
+        return
+    if out is not None:
+        raise UsageError("--out is for pictures: --model has to name a run that matches pictures with texts.")
     hits = searching.search(files, query, k=k, vectors=vectors, model=model, index=index, report=notify)
     if not hits:
         notify("Nothing was found: no line has a word of these.")
@@ -90,6 +102,35 @@ def search(
     with Printer(as_json) as show:
         for hit in hits:
             show(f"{hit.file}:{hit.line}\t{hit.score:.4f}\t{hit.marked(*bold)}", vars(hit) | {"marked": hit.marked()})
+
+
+def _search_pictures(
+    files: list[str],
+    query: str,
+    k: int,
+    model: Path,
+    index: Path | None,
+    out: Path | None,
+    as_json: bool,
+    force: bool,
+) -> None:
+    """The pictures that go best with a query: file and score."""
+    from lexigraph import searching
+    from lexigraph.outputs import free_file
+    from lexigraph.views import contact
+
+    if index is not None:
+        raise UsageError("An index keeps vectors of lines, and here are pictures: leave out --index.")
+    if out is not None:
+        free_file(out, "a contact sheet", (".png",), force)
+    hits = searching.search_pictures(files, query, model, k=k)
+    with Printer(as_json) as show:
+        for hit in hits:
+            show(f"{hit.file}\t{hit.score:.4f}", {"file": hit.file, "score": hit.score})
+    if out is not None:
+        lines = [f"{hit.score:.3f} {Path(hit.file).name}" for hit in hits]
+        contact.save([hit.file for hit in hits], lines, query, out)
+        notify(f"The pictures: {out}")
 
 
 def tokenize(

@@ -2,6 +2,7 @@
 
     config.json              model_type says which family it is; FAMILIES names the module that knows its weights
     model.safetensors        or several files, and model.safetensors.index.json that says what is where
+    preprocessor_config.json    of a model that reads pictures, in the place of the files of a tokenizer:
     tokenizer.json           with tokenizer_config.json and special_tokens_map.json, which name the special tokens
     lexigraph/               of folders that were written here: what has no place in the others (kept.py)
 
@@ -28,7 +29,7 @@ from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
 from lexigraph.exchange import kept
 from lexigraph.exchange.replaceable import IMPORTED, was_exported, was_imported
-from lexigraph.exchange.settings import Config, Exchange, Settings, Tensors
+from lexigraph.exchange.settings import Config, Exchange, PictureExchange, Settings, Tensors
 from lexigraph.exchange.tokenizer_files import generation, special_names, tokenizer_content
 from lexigraph.nn.network import Network, columns_of, skeleton
 from lexigraph.outputs import free_folder
@@ -57,8 +58,8 @@ class Family(NamedTuple):
     system: str
     module: str
 
-    def load(self) -> Exchange:
-        return cast(Exchange, importlib.import_module(self.module))
+    def load(self) -> Exchange | PictureExchange:
+        return cast(Exchange | PictureExchange, importlib.import_module(self.module))
 
 
 FAMILIES: dict[str, Family] = {
@@ -70,11 +71,12 @@ FAMILIES: dict[str, Family] = {
     "xlnet": Family("xlnet", "lexigraph.exchange.xlnet"),
     "bart": Family("bart", "lexigraph.exchange.bart"),
     "t5": Family("t5", "lexigraph.exchange.t5"),
+    "vit": Family("vit", "lexigraph.exchange.vit"),
 }
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZER, SETTINGS, SPECIAL = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
-GENERATION = "generation_config.json"
+GENERATION, PROCESSOR = "generation_config.json", "preprocessor_config.json"
 SLOW = ("vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin", "tf_model.h5", "flax_model.msgpack")
 ROLES = {  # of our tokens: which of theirs serve, the first that there is
@@ -106,26 +108,25 @@ def import_folder(source: str | Path, out: str | Path, force: bool = False) -> P
     exchange, tensors = family.load(), _weights(source)
     more = _wanted(exchange.config_from, weights=tensors.keys())
     fields = _told(lambda: exchange.config_from(theirs, **more), source / CONFIG)
-    tokenizer = _tokenizer(source, theirs, tensors)
+    vocabularies = _vocabularies(exchange, source, theirs, tensors)
     kind = system(family.system).module().Config
     config = _config_of(kind, fields, source)
-    vocabularies = Vocabularies({"text": tokenizer})
     facts = {"format": FORMAT, "lexigraph": __version__, "system": family.system, "from": str(source)}
     facts |= {IMPORTED: True, FINGERPRINTS: vocabularies.fingerprints()}
     with replacing(out) as temporary:
         temporary.mkdir()
         run = Run(temporary)
         run.write("config.json", facts | {"abilities": list(system(family.system).abilities)})
-        usual = _recipe(family.system, config, tokenizer, source)
+        usual = _recipe(family.system, config, vocabularies, source)
         run.write("recipe.toml", kept.recipe_of(source, usual, config).toml())
-        wanted = _skeleton(_read_back(run, source), tokenizer, source).state_dict()
+        wanted = _skeleton(_read_back(run, source), vocabularies, source).state_dict()
         weights = _told(lambda: exchange.weights_from(tensors, config), source)
         _check(weights, wanted, source)
         refuse_not_finite(weights, source)
         _check_all_taken(tensors, exchange.weights_to(weights, config), source)
-        tokenizer.save(temporary / "tokenizer.json")
+        vocabularies.save(temporary)
         _save(weights, temporary / "model.safetensors")
-        np.save(temporary / "unigrams.npy", kept.unigrams_of(source, len(tokenizer)))
+        np.save(temporary / "unigrams.npy", kept.unigrams_of(source, _counted(vocabularies)))
         unknown: dict[str, object] = {"system": family.system, "steps": 0, "seed": 0, "scores": {}}
         run.write("results.json", kept.results_of(source, source / WEIGHTS, unknown))
     return out
@@ -181,10 +182,10 @@ def _read_back(run: Run, source: Path) -> Recipe:
         raise LexigraphError(f"{source / CONFIG} asks for what cannot be: {reason}") from None
 
 
-def _skeleton(recipe: Recipe, tokenizer: Tokenizer, source: Path) -> Network:
+def _skeleton(recipe: Recipe, vocabularies: Vocabularies, source: Path) -> Network:
     """The network that the config asks for, if there is memory for it."""
     try:
-        return skeleton(recipe, Vocabularies({"text": tokenizer}))
+        return skeleton(recipe, vocabularies)
     except LexigraphError as error:
         raise LexigraphError(f"{source / CONFIG} asks for what cannot be: {error}") from None
 
@@ -225,6 +226,23 @@ def _inside(source: Path, positions: object) -> list[str]:
                 "with the files themselves (cp -rL)."
             )
     return files
+
+
+def _vocabularies(
+    exchange: Exchange | PictureExchange, source: Path, theirs: Settings, tensors: Tensors
+) -> Vocabularies:
+    """What cuts texts, or of a model that reads pictures what its dots and classes are."""
+    if not isinstance(exchange, PictureExchange):
+        return Vocabularies({"text": _tokenizer(source, theirs, tensors)})
+    if not (source / PROCESSOR).exists():
+        raise LexigraphError(f"{source} is incomplete: {PROCESSOR} is missing. Was it copied whole?")
+    processor = cast(Settings, table_in(source / PROCESSOR))
+    return Vocabularies(_told(lambda: exchange.vocabularies_from(theirs, processor), source))
+
+
+def _counted(vocabularies: Vocabularies) -> int:
+    """How many tokens or classes there are, of which a baseline counts each."""
+    return len(vocabularies.tokenizers().get("text") or vocabularies.labels("label"))
 
 
 def _tokenizer(source: Path, theirs: Settings, tensors: Tensors) -> Tokenizer:
@@ -277,14 +295,14 @@ def _names(source: Path, theirs: Settings, content: Content) -> dict[str, str]:
     return {role: name for role, name in found.items() if name}
 
 
-def _recipe(name: str, config: Config, tokenizer: Tokenizer, source: Path) -> Recipe:
+def _recipe(name: str, config: Config, vocabularies: Vocabularies, source: Path) -> Recipe:
     """A recipe that says what the model is; how to train it further is as the shipped recipe says."""
-    usual = recipes.read(name)
+    usual, cut = recipes.read(name), vocabularies.tokenizers().get("text")
     return dataclasses.replace(
         usual,
         about=f"imported from {source.resolve().name}",
         data=dataclasses.replace(usual.data, train="", window=0, clean=(), rare=(), max_words=()),
-        tokenizer=recipes.Tokenizer(kind=tokenizer.kind, size=len(tokenizer)),  # type: ignore[arg-type]
+        tokenizer=recipes.Tokenizer(kind=cut.kind, size=len(cut)) if cut else usual.tokenizer,  # type: ignore[arg-type]
         model=config,
         objective=type(usual.objective)(),
         expected=recipes.Expected(),
@@ -331,30 +349,26 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
     opened, out = Run.open(run), free_folder(out, "a Hugging Face model", force, was_exported)
     recipe = opened.recipe()
     vocabularies = Vocabularies.load(opened, columns_of(recipe))
-    tokenizer, network = vocabularies.tokenizer(), skeleton(recipe, vocabularies)
-    exchange, config = _written(recipe, len(tokenizer), tokenizer.pad)
-    config |= {"pad_token_id": tokenizer.pad, "eos_token_id": tokenizer.eos, "bos_token_id": tokenizer.begin}
-    if "start" in tokenizer.roles:
-        config["decoder_start_token_id"] = tokenizer.roles["start"]
+    network = skeleton(recipe, vocabularies)
+    exchange, config = _written(recipe, vocabularies)
     weights = run_weights(opened)
     refuse_not_finite(weights, opened.path)
     trained = not opened.finished or bool(opened.json("results.json").get("steps"))
     _check(weights, network.state_dict(), opened.path)
-    more = _wanted(exchange.weights_to, pad=tokenizer.pad)
-    theirs = exchange.weights_to({name: tensor.float() for name, tensor in weights.items()}, recipe.model, **more)
-    names = special_names(tokenizer, network)
-    banned = sorted(set(tokenizer.special.values()) - {tokenizer.eos})
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
-                "model_max_length": recipe.model.context, "split_special_tokens": True}  # fmt: skip
+    ours = {name: tensor.float() for name, tensor in weights.items()}
+    if isinstance(exchange, PictureExchange):
+        theirs = exchange.weights_to(ours, recipe.model)
+        contents: dict[str, object] = {
+            CONFIG: config | {"dtype": "float32"},
+            PROCESSOR: exchange.processor_to(vocabularies),
+        }
+    else:
+        more = _wanted(exchange.weights_to, pad=vocabularies.tokenizer().pad)
+        theirs = exchange.weights_to(ours, recipe.model, **more)
+        contents = _with_tokenizer(config, vocabularies.tokenizer(), network, recipe, trained)
     with replacing(out) as temporary:
         temporary.mkdir()
-        for name, content in {
-            CONFIG: config | {"dtype": "float32"},
-            TOKENIZER: tokenizer_content(tokenizer, network, trained),
-            GENERATION: generation(config, banned),
-            SETTINGS: settings | names,
-            SPECIAL: names,
-        }.items():
+        for name, content in contents.items():
             text = json.dumps(content, indent=None if name == TOKENIZER else 2, ensure_ascii=False)
             (temporary / name).write_text(text + "\n", encoding="utf-8")
         _save(theirs, temporary / WEIGHTS, {"format": "pt"})
@@ -362,7 +376,27 @@ def export_folder(run: str | Path, out: str | Path, force: bool = False) -> Path
     return out
 
 
-def _written(recipe: Recipe, vocabulary: int, pad: int) -> tuple[Exchange, Settings]:
+def _with_tokenizer(
+    config: Settings, tokenizer: Tokenizer, network: Network, recipe: Recipe, trained: bool
+) -> dict[str, object]:
+    """The files of a model that reads text, beside its weights."""
+    config |= {"pad_token_id": tokenizer.pad, "eos_token_id": tokenizer.eos, "bos_token_id": tokenizer.begin}
+    if "start" in tokenizer.roles:
+        config["decoder_start_token_id"] = tokenizer.roles["start"]
+    names = special_names(tokenizer, network)
+    banned = sorted(set(tokenizer.special.values()) - {tokenizer.eos})
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
+                "model_max_length": recipe.model.context, "split_special_tokens": True}  # fmt: skip
+    return {
+        CONFIG: config | {"dtype": "float32"},
+        TOKENIZER: tokenizer_content(tokenizer, network, trained),
+        GENERATION: generation(config, banned),
+        SETTINGS: settings | names,
+        SPECIAL: names,
+    }
+
+
+def _written(recipe: Recipe, vocabularies: Vocabularies) -> tuple[Exchange | PictureExchange, Settings]:
     """The family that can hold this model, and its config.json."""
     modules = [family.load() for family in FAMILIES.values() if family.system == recipe.system]
     if not modules:
@@ -371,7 +405,11 @@ def _written(recipe: Recipe, vocabulary: int, pad: int) -> tuple[Exchange, Setti
     errors = []
     for exchange in modules:
         try:
-            return exchange, exchange.config_to(recipe.model, vocabulary, **_wanted(exchange.config_to, pad=pad))
+            if isinstance(exchange, PictureExchange):
+                return exchange, exchange.config_to(recipe.model, vocabularies)
+            tokenizer = vocabularies.tokenizer()
+            more = _wanted(exchange.config_to, pad=tokenizer.pad)
+            return exchange, exchange.config_to(recipe.model, len(tokenizer), **more)
         except LexigraphError as error:
             errors.append(str(error))
     raise LexigraphError(" ".join(errors))

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from lexigraph.text.readers import Json
+from lexigraph.text.vocabularies import Vocabularies, Vocabulary
 
 Settings = dict[str, Json]  # their config.json, or the fields of our Config, whose types are checked when it is made
 Tensors = dict[str, Tensor]
@@ -40,3 +41,22 @@ class Exchange(Protocol):
 
     def weights_to(self, ours: Tensors, config: Config, **pad: int) -> Tensors:
         """Their weights; `pad`: likewise."""
+
+
+@runtime_checkable
+class PictureExchange(Protocol):
+    """The same of a family that reads pictures and no text."""
+
+    def config_from(self, theirs: Settings) -> Settings: ...
+
+    def vocabularies_from(self, theirs: Settings, processor: Settings) -> dict[str, Vocabulary]:
+        """What dots and classes are; `processor`: their preprocessor_config.json."""
+
+    def config_to(self, config: Config, vocabularies: Vocabularies) -> Settings: ...
+
+    def processor_to(self, vocabularies: Vocabularies) -> Settings:
+        """Their preprocessor_config.json."""
+
+    def weights_from(self, theirs: Tensors, config: Config) -> Tensors: ...
+
+    def weights_to(self, ours: Tensors, config: Config) -> Tensors: ...

@@ -1,53 +1,68 @@
 """Vision transformer: a picture is a sentence of patches (Dosovitskiy et al. 2021).
 
-    x_p = E (patch p, flattened) + P[p],    p = 1 … n²           n patches on a side
+    x_p = E (patch p, flattened) + P[p],    p = 1 … n            n patches; nn/vision.py: other positions, a stem
     x_0 = c + P[0]                                               the class token
     pre-norm    x = x + Attention(Norm(x));  x = x + FFN(Norm(x))
-    p(class) = softmax(W Norm(x_0) + b)
+    token       p(class) = softmax(W Norm(x_0) + b)
+    mean        p(class) = softmax(W mean_p Norm(x_p) + b)       … and no class token
 
-Numbers of a picture are brought to mean 0 and deviation 1 by what the training split's have.
+Training may change pictures, each by its own seed (objectives/augmentation.py). Where two are mixed,
 
-Shapes: B batch, s side of the picture, k channels, n patches on a side, d width, C classes.
+    loss = - λ log p(label) - (1 - λ) log p(label of the other)
+
+Shapes: B batch, k channels, n patches, d width, C classes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
 
-from lexigraph.errors import UsageError
 from lexigraph.nn.classifier import LABEL, ClassifierNetwork, labelled
 from lexigraph.nn.feedforward import Activation
 from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import Examples, Seeds, ragged
-from lexigraph.nn.transformer import Layer, Shape
-from lexigraph.objectives.terms import Batch
+from lexigraph.nn.transformer import Shape
+from lexigraph.nn.vision import Pictures, Positions, VisionEncoder
+from lexigraph.objectives.augmentation import changed, mixing_share
+from lexigraph.objectives.rng import random_of
+from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
-from lexigraph.text.columns import Column, Columns, Traits
+from lexigraph.text.columns import MAIN, Column, Columns, Traits
+from lexigraph.text.images import IMAGE, same_shapes
 from lexigraph.text.vocabularies import Vocabularies
 
-IMAGE = "image"
+OTHER, OTHER_LABEL, SHARE = "other", "other_label", "share"  # another example, and how much of this one is left
 
 
 @dataclass(frozen=True)
 class Config:
     patch: int = ranged(4, 1, about="dots on a side of a patch")
+    stem: bool = key(False, about="patches come of small strided convolutions, not of one large matrix")
+    positions: Positions = key("1d", about="learned: a vector for each position; for each row and column; none")
+    pooling: Literal["token", "mean"] = key("token", about="what is classified: a token of its own, or the mean")
     layers: int = ranged(4, 1, about="layers, one above the other")
     heads: int = ranged(4, 1, about="attention heads, which share `dim` among them")
     dim: int = ranged(128, 1, about="width of the network: numbers in the vector of a patch")
     inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
     activation: Activation = key("gelu", about="function inside the feed-forward part")
+    eps: float = ranged(1e-5, 0, 0.1, about="what norms add to a variance")
     dropout: float = ranged(0.1, 0, 0.999, about="share of the numbers set to 0 in training, at random")
 
 
 @dataclass(frozen=True)
 class Objective:
-    pass
+    crop: int = ranged(0, 0, 64, about="pictures are shifted by up to so many dots, black coming in; 0: not")
+    flip: bool = key(False, about="half of the pictures are mirrored: not where left and right mean something")
+    mixup: float = ranged(0.0, 0, 100, about="α: two pictures and labels are mixed by λ ~ Beta(α, α); 0: not")
+    smoothing: float = ranged(0.0, 0, 0.999, about="label smoothing: the share that goes to all classes alike")
 
 
 class VisionTransformer(ClassifierNetwork):
@@ -55,46 +70,67 @@ class VisionTransformer(ClassifierNetwork):
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
-        self.config, self.objective = config, objective
+        self.config, self.objective, self.smoothing = config, objective, objective.smoothing
         self.numbers = vocabularies.numbers(IMAGE)
-        height, width, channels = self.numbers.shape
-        if height % config.patch or width % config.patch:
-            raise UsageError(
-                f"model.patch = {config.patch} must divide the pictures' height and width, {height} and {width}."
-            )
-        patches = (height // config.patch) * (width // config.patch)
-        self.traits = Traits(windowed="", row_tokens=patches + 1)
-        shape = Shape(config.dim, config.heads, config.inner or 4 * config.dim, config.activation, config.dropout)
-        self.embed = nn.Linear(config.patch**2 * channels, config.dim)
-        self.token = nn.Parameter(torch.zeros(config.dim))
-        self.positions = nn.Embedding(patches + 1, config.dim)
-        self.dropout = nn.Dropout(config.dropout)
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(config.layers))
-        self.norm = shape.make_norm()
+        inner = config.inner or 4 * config.dim
+        shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, eps=config.eps)
+        self.encoder = VisionEncoder(
+            self.numbers,
+            shape,
+            config.layers,
+            config.patch,
+            stem=config.stem,
+            positions=config.positions,
+            token=config.pooling == "token",
+        )
+        self.traits = Traits(windowed="", row_tokens=self.encoder.length)
         self.output = OutputTable(config.dim, len(vocabularies.labels(LABEL)))
-        nn.init.normal_(self.positions.weight, std=0.02)
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
-        return {IMAGE: Column("image", vocabulary=IMAGE), LABEL: Column("class", vocabulary=LABEL, optional=True)}
+        found = {
+            IMAGE: Column("image", vocabulary=IMAGE),
+            LABEL: Column("class", vocabulary=LABEL, optional=True),
+        }
+        if cast(Objective, recipe.objective).mixup:
+            found[OTHER] = Column("image", vocabulary=IMAGE, field=IMAGE, at="random", optional=True)
+            found[OTHER_LABEL] = Column("class", vocabulary=LABEL, field=LABEL, at="random", optional=True)
+        return found
 
     def prepare(self, examples: Examples, seeds: Seeds | None = None, step: int | None = None) -> Batch:
-        """The pictures, and their labels."""
-        rows = ragged(examples[IMAGE])
-        if wrong := next((row.shape for row in rows if row.shape != self.numbers.shape), None):
-            raise UsageError(f"This model reads pictures of shape {self.numbers.shape}, not {wrong}.")
-        return labelled({"images": torch.from_numpy(np.stack(rows))}, examples)
+        """The pictures, in training changed, and their labels."""
+        rows = same_shapes(ragged(examples[IMAGE]), self.numbers.shape)
+        if seeds is None:
+            return labelled({"images": torch.from_numpy(np.stack(rows))}, examples)
+        asked = self.objective
+        randoms = [random_of(seed) for seed in seeds[MAIN]]
+        own = [changed(row, random, asked.crop, asked.flip) for row, random in zip(rows, randoms, strict=True)]
+        tensors = {"images": torch.from_numpy(np.stack(own))}
+        if asked.mixup:
+            others = zip(ragged(examples[OTHER]), randoms, strict=True)
+            other = np.stack([changed(row, random, asked.crop, asked.flip) for row, random in others])
+            share = torch.tensor([mixing_share(random, asked.mixup) for random in randoms])
+            left = share[:, None, None, None]
+            tensors["images"] = left * tensors["images"] + (1 - left) * torch.from_numpy(other)
+            tensors[SHARE] = share
+            tensors[OTHER_LABEL] = torch.tensor([int(label) for label in ragged(examples[OTHER_LABEL])])
+        return labelled(tensors, examples)
 
-    def forward(self, images: UInt8[Tensor, "B height width k"]) -> Float[Tensor, "B C"]:
+    def loss(self, batch: Batch, carry: Carry | None = None) -> tuple[Terms, Carry | None]:
+        if SHARE not in batch.tensors:
+            return super().loss(batch, carry)
+        logits, share = self.logits(batch), batch[SHARE]
+        one, other = (
+            F.cross_entropy(logits, batch[name], reduction="none", label_smoothing=self.smoothing)
+            for name in (LABEL, OTHER_LABEL)
+        )
+        nll = share * one + (1 - share) * other
+        return {"loss": Term(nll.sum(), batch.counts["loss"], items=nll.detach()[:, None])}, None
+
+    def forward(self, images: Pictures) -> Float[Tensor, "B C"]:
         """Logits of the classes of pictures."""
-        p, dtype = self.config.patch, self.token.dtype
-        x = (images.to(dtype) - self.numbers.mean) / self.numbers.deviation
-        patches = x.unfold(1, p, p).unfold(2, p, p).flatten(1, 2).flatten(2)  # (B, n², k p²)
-        x = torch.cat([self.token.expand(len(x), 1, -1), self.embed(patches)], 1)
-        x = self.dropout(x + self.positions.weight)
-        for layer in self.layers:
-            x = layer(x)
-        return self.output(self.norm(x[:, 0]))
+        x = self.encoder(images)
+        return self.output(x[:, 0] if self.config.pooling == "token" else x.mean(1))
 
     def logits(self, batch: Batch) -> Float[Tensor, "B C"]:
         return self(batch["images"])

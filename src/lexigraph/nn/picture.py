@@ -31,6 +31,7 @@ from torch.nn import functional as F
 
 Form = Literal["basis", "residual", "plain", "bare"]
 Map = Float[Tensor, "B C s s"]
+Oblong = Float[Tensor, "B C height width"]
 
 
 class Norm(nn.GroupNorm):
@@ -40,7 +41,7 @@ class Norm(nn.GroupNorm):
         most = max(1, min(8, channels // 4))
         super().__init__(next(groups for groups in range(most, 0, -1) if channels % groups == 0), channels)
 
-    def forward(self, x: Map) -> Map:
+    def forward(self, x: Oblong) -> Oblong:
         if not torch.compiler.is_compiling():
             return super().forward(x)
         groups = x.unflatten(1, (self.num_groups, -1)).float()  # spelled out, the result stays in half precision
@@ -71,7 +72,7 @@ class Residual(nn.Module):
         self.norm_in, self.conv_in = Norm(channels), conv3(channels, channels)
         self.norm_out, self.conv_out = Norm(channels), conv3(channels, channels)
 
-    def forward(self, x: Map) -> Map:
+    def forward(self, x: Oblong) -> Oblong:
         inside = self.conv_in(F.silu(self.norm_in(x)))
         return x + self.conv_out(F.silu(self.norm_out(inside)))
 

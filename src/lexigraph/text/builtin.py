@@ -227,6 +227,14 @@ def _scenes() -> Iterator[Fields]:
         yield {"image": image.astype(np.uint8), "label": str(name)}
 
 
+def _captions() -> Iterator[Fields]:
+    """Two shapes, and each of the sentences that say where they are."""
+    from lexigraph.text import scenes
+
+    for picture, sentences in scenes.scenes():
+        yield from ({"image": picture, "caption": sentence} for sentence in sentences)
+
+
 def _sums() -> Iterator[Fields]:
     """The adding problem at a length that is soon learned."""
     made = languages.sums(languages.Lengths("adding", 5, 15), 1 << 40)
@@ -259,6 +267,7 @@ MAKERS: Makers = {
     ("tokens", "tree"): _judged_trees,
     ("context", "question", "answer"): _asked,
     ("image", "label"): _scenes,
+    ("image", "caption"): _captions,
     languages.SUM: _sums,
     ("frames", "tags"): _signals,
     ("before", "after", "before2", "after2", "given", "result"): _analogies,

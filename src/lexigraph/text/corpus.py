@@ -359,6 +359,10 @@ def _records(
             raise LexigraphError(
                 f"{place}: the {side} is empty; a pair needs both sides. Fill it, or leave the line out."
             )
+        if arrays and (
+            blank := next((field for field in texts if fields[field] and not str(values[field]).strip()), "")
+        ):
+            raise LexigraphError(f"{place}: the {blank} is empty; every picture needs one.")
         for field, words in hung.items():
             values[field] = heads.read(values[field], words_of(values[words]), place)
         for field, text in answered.items():
@@ -370,7 +374,7 @@ def _records(
             if kind == "vectors":
                 values[field] = frames.read(values[field], Path(file).parent, f"{file}, record {record.line}: ")
             else:
-                values[field] = images.read(values[field], Path(file).parent)
+                values[field] = images.read(values[field], Path(file).parent, data.side, place)
         if first in arrays and isinstance(key, list):
             key = values[first]
         for field in listed:

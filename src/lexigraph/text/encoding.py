@@ -93,7 +93,8 @@ class ColumnEncoder:
         if column.kind == "answers":
             return [np.array(value, np.int64).reshape(-1, 2) for value in values]
         if column.kind == "image":
-            return [images.read(value) for value in values]
+            shape = self.vocabularies.numbers(column.vocabulary).shape
+            return [images.read(value, where=e.where, shape=shape) for value, e in zip(values, block, strict=True)]
         if column.kind == "vectors":
             return [self._frames(column, value) for value in values]
         if column.kind == "number":

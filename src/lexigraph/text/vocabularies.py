@@ -156,8 +156,10 @@ class Numbers:
             rows = (value if sequences else value[None]).astype(np.float64)
             shape = rows.shape[1:] if shape is None else shape
             if rows.shape[1:] != shape:
+                scaled = ": data.side scales pictures to one" if len(shape) == 3 and not sequences else ""
                 raise LexigraphError(
-                    f"{where}: values of one column have different shapes, {rows.shape[1:]} here and {shape} before."
+                    f"{where}: values of one column have different shapes, {rows.shape[1:]} here and {shape} before"
+                    f"{scaled}."
                 )
             count, total, squares = count + len(rows), total + rows.sum(0), squares + (rows**2).sum(0)
         means, mean = total / max(1, count), float(total.mean()) / max(1, count)
