@@ -20,8 +20,8 @@ import typer
 
 from lexigraph.cli import (
     answering,
-    choosing,
     captioning,
+    choosing,
     classifying,
     encoding,
     estimating,

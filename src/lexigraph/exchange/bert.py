@@ -68,6 +68,7 @@ def config_from(theirs: Theirs, weights: Collection[str] = ()) -> Settings:
 
 def config_to(config: Config, vocabulary: int) -> Settings:
     """Their config.json."""
+    refuse_gates(config, "BERT")
     inner = config.inner or 4 * config.dim
     return {
         "architectures": ["BertForPreTraining" if config.pooler else "BertForMaskedLM"],
@@ -125,6 +126,15 @@ def shape_from(theirs: Theirs, family: str) -> Settings:
     }
 
 
+def refuse_gates(config: Config | ElectraConfig, family: str) -> None:
+    """Refuse forms of layers that transformers does not have."""
+    if config.gated or config.normed_by != "layer":
+        raise LexigraphError(
+            f"transformers' {family} has no gated feed-forward part and no RMS norms (model.gated = "
+            f"{str(config.gated).lower()}, model.normed_by = {config.normed_by!r})."
+        )
+
+
 def shape_to(
     config: Config | ElectraConfig | LongformerConfig, family: str, vocabulary: int, dim: int, heads: int, inner: int
 ) -> Settings:
@@ -132,11 +142,6 @@ def shape_to(
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     if config.activation not in names:
         raise LexigraphError(f"transformers' {family} has no activation {config.activation!r}.")
-    if config.gated or config.normed_by != "layer":
-        raise LexigraphError(
-            f"transformers' {family} has no gated feed-forward part and no RMS norms (model.gated = "
-            f"{str(config.gated).lower()}, model.normed_by = {config.normed_by!r})."
-        )
     if config.norm != "post":
         raise LexigraphError(f'transformers\' {family} has its norms behind the layers (model.norm = "post").')
     return {

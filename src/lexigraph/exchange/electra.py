@@ -13,7 +13,16 @@ from torch import Tensor
 
 from lexigraph.errors import LexigraphError
 from lexigraph.exchange import bert
-from lexigraph.exchange.bert import both, embedding_names, layer_names, renamed, shape_from, shape_to, split
+from lexigraph.exchange.bert import (
+    both,
+    embedding_names,
+    layer_names,
+    refuse_gates,
+    renamed,
+    shape_from,
+    shape_to,
+    split,
+)
 from lexigraph.exchange.settings import Settings
 from lexigraph.models.electra import Config, generator_shape
 
@@ -50,6 +59,7 @@ def config_from(theirs: Theirs) -> Settings:
 
 def config_to(config: Config, vocabulary: int, part: Part | None = None) -> Settings:
     """Their config.json for one part."""
+    refuse_gates(config, "ELECTRA")
     part = _part(config, part)
     dim, heads, inner = config.dim, config.heads, config.inner or 4 * config.dim
     if part == "generator":

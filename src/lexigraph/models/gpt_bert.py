@@ -98,8 +98,12 @@ class GPTBERT(FillingLanguageNetwork):
         lengths = torch.full_like(ids[:, 0], ids.shape[1]) if lengths is None else lengths
         return self.gpt.hidden(ids, within(lengths, ids.shape[1]))
 
-    def reading(self, rows: Sequence[np.ndarray]) -> Batch:
-        return MaskFiller.reading(self, rows)
+    pair_context = MaskFiller.pair_context
+
+    def reading(
+        self, rows: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None, *, closed: bool = False
+    ) -> Batch:
+        return MaskFiller.reading(self, rows, others, closed=closed)
 
     def states(self, batch: Batch) -> States:
         return self.gpt.states(batch, within(batch["lengths"], batch["inputs"].shape[1]))
