@@ -49,6 +49,7 @@ from lexigraph.outputs import json_text
 from lexigraph.registry import system
 from lexigraph.run import Run, replacing, terminable
 from lexigraph.stored import table_in
+from lexigraph.text.clean import without_dictionary
 from lexigraph.text.files import find
 from lexigraph.words.vectors import WordVectors
 
@@ -289,10 +290,17 @@ class FineTuned(Contender):
             return [_asked(model, task, examples) for examples in asked]
 
     def _model(self, kind: str) -> dict[str, Any]:
-        """What the recipe's model is changed in."""
-        by_word = getattr(system(self.run.recipe().system).network_class(), "reads_words", False)
-        apart = {"model.pairs": "apart"} if by_word and kind in ("pair", "similarity") else {}
-        return apart if kind == "tags" else {"model.pooling": POOLING} | apart
+        """What the recipe is changed in: texts are cleaned as the model's were; a part that reads word by word reads
+        one text at a time."""
+        if kind == "tags":
+            return {}
+        recipe = self.run.recipe()
+        by_word = getattr(system(recipe.system).network_class(), "reads_words", False)
+        changes: dict[str, Any] = {
+            "model.pooling": POOLING,
+            "data.clean": tuple(without_dictionary(recipe.data.clean)),
+        }
+        return changes | ({"model.pairs": "apart"} if by_word and kind in ("pair", "similarity") else {})
 
 
 class FrozenTagger(FineTuned):
