@@ -128,6 +128,15 @@ class Train:
     lr_scale: dict[str, float] = key(
         {}, about="parts of the network with a multiple of lr of their own: {reader = 0.1}; 0: not trained"
     )
+    layer_decay: float = ranged(
+        1.0,
+        0.001,
+        1,
+        about="fine-tuning: each layer of a reader learns at this share of the rate of the one above; 1: all alike",
+    )
+    unfreeze_every: int = ranged(
+        0, 0, about="fine-tuning: one more layer is trained every so many steps, from the top; 0: all from the first"
+    )
     clip: float = ranged(1.0, 0, about="the largest gradient norm; 0: no clipping")
     clip_value: float = ranged(
         0.0, 0, about="the largest entry of a gradient, cut off before its norm is taken; 0: no clipping"

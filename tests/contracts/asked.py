@@ -46,6 +46,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "solve": lambda m: scored(m.solve(f"{SENTENCES[0]} - {SENTENCES[1]} + {SENTENCES[2]}")),
     "sample": lambda m: scored(m.sample(3)),
     "classify": lambda m: [(c.label, c.probabilities) for c in m.classify(inputs_of(m))],
+    "choose": lambda m: [(c.number, c.probabilities) for c in m.choose(inputs_of(m))],
     "estimate": lambda m: m.estimate(inputs_of(m)),
     "tag": lambda m: [[(w.tag, w.probability) for w in row] for row in m.tag(first_of(inputs_of(m)))],
     "parse": lambda m: [(str(tree), tree.record()) for tree in m.parse(SENTENCES)],

@@ -85,6 +85,16 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         {"model.encoder": "gru", "model.pooling": "attention", "model.vectors": 8},
     ),
     "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
+    "classifier-auxiliary": (
+        "classifier-tuned",
+        {"parts.reader.system": "gpt", "objective.auxiliary": 0.5, "parts.reader.tied": False},
+    ),
+    "classifier-siamese": (
+        "classifier-pairs",
+        {"model.pairs": "apart", "model.encoder": "gru", "model.pooling": "last", "model.hidden": [16]},
+    ),
+    "similarity-pooled": ("similarity", {"model.pooling": "mean", "parts.reader.system": "xlnet"}),
+    "choices-apart": ("choices", {"model.pairs": "apart", "model.symmetric": True, "model.activation": "tanh"}),
     "picture-analogies": (
         "picture",
         {

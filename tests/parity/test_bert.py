@@ -13,9 +13,10 @@ from safetensors.torch import save_file
 
 from lexigraph.errors import LexigraphError
 from lexigraph.exchange import bert as exchange
-from lexigraph.models import bert
+from lexigraph.models import bert, choices, classifier
 from lexigraph.objectives.next_token import IGNORE
 from lexigraph.objectives.terms import value
+from lexigraph.text.vocabularies import Labels, Numbers, Vocabularies
 from tests.ids import ids as vocabulary
 
 from .same import assert_same, assert_same_gradients
@@ -125,6 +126,54 @@ def test_what_is_exported_is_read_by_transformers(pooler, tmp_path: Path):
     assert_same(ours(ids).detach(), found.prediction_logits if pooler else found.logits)
     back = exchange.weights_from(weights, bert.Config(**exchange.config_from(settings)))
     assert all(torch.equal(back[name], weight) for name, weight in ours.state_dict().items())
+
+
+PAIRS = [([11, 12, 13], [14, 15]), ([11, 12, 13], [17, 18, 19, 20]), ([11, 12, 13], [23])]  # of unlike lengths
+TEXTS, OTHERS = ([np.array([2, *text, 2]) for text in side] for side in zip(*PAIRS, strict=True))
+
+
+def read_by_both(kind: str, **more: Any) -> tuple[bert.BERT, Any]:
+    """Our BERT with its pooler, and a transformers network of this kind, with the same weights."""
+    transformers = pytest.importorskip("transformers")
+    ours, whole = pair(SIZES[1], "BertForPreTraining", next_sentence=True)
+    theirs = getattr(transformers, kind)(transformers.BertConfig(**whole.config.to_diff_dict() | more)).eval()
+    theirs.bert.load_state_dict(whole.bert.state_dict())
+    return ours, theirs
+
+
+def as_they_read() -> dict[str, torch.Tensor]:
+    """PAIRS as transformers takes them: [CLS] A [SEP] B [SEP], segments 0 and 1, padded."""
+    fields = {
+        "input_ids": [[2, *first, 2, *second, 2] for first, second in PAIRS],
+        "token_type_ids": [[0] * (len(first) + 2) + [1] * (len(second) + 1) for first, second in PAIRS],
+        "attention_mask": [[1] * (len(first) + len(second) + 3) for first, second in PAIRS],
+    }
+    longest = max(map(len, fields["input_ids"]))
+    return {
+        name: torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows]) for name, rows in fields.items()
+    }
+
+
+def test_classes_of_pairs_are_those_of_bert_for_sequence_classification():
+    ours, theirs = read_by_both("BertForSequenceClassification", num_labels=3)
+    known = Vocabularies({**vocabulary(VOCABULARY, mask=3), "label": Labels(("a", "b", "c"))})
+    config = classifier.Config(encoder="bag", pooling="summary", pairs="together")
+    made = classifier.Classifier(config, classifier.Objective(), known, {"reader": ours}).eval()
+    made.output.load_state_dict(theirs.classifier.state_dict())
+    with torch.no_grad():
+        assert_same(made.logits(made.prepare({"text": TEXTS, "other": OTHERS})), theirs(**as_they_read()).logits)
+
+
+def test_choices_are_those_of_bert_for_multiple_choice():
+    ours, theirs = read_by_both("BertForMultipleChoice")
+    known = Vocabularies({**vocabulary(VOCABULARY, mask=3), "label": Numbers()})
+    config = choices.Config(encoder="bag", pooling="summary")
+    made = choices.Choices(config, choices.Objective(), known, {"reader": ours}).eval()
+    made.output.load_state_dict({"weight": theirs.classifier.weight})
+    with torch.no_grad():
+        found = made.scores(made.prepare({"text": TEXTS[:1], "choices": [[other[1:-1] for other in OTHERS]]}))
+        theirs_say = theirs(**{name: values[None] for name, values in as_they_read().items()}).logits
+        assert_same(found, theirs_say.log_softmax(1))
 
 
 def test_models_that_are_built_otherwise_are_refused():

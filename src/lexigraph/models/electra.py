@@ -81,6 +81,8 @@ class Objective:
 class ELECTRA(Detector):
     """The network; `network(ids)` gives the discriminator's logits at all positions (a lone generator's)."""
 
+    layer_names = r"^(?:discriminator|generator)\.layers\.(\d+)\."
+
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
         tokens = vocabularies.tokens()

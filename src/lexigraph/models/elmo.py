@@ -111,6 +111,7 @@ class ELMo(Reader):
 
     reads_words = True
     heads = ("output", "bias")
+    layer_names = r"^(?:ahead|back)\.(\d+)\."
 
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()

@@ -102,6 +102,7 @@ class Reader(Network):
     width: int  # of a state
     reads_words = False  # whether its texts are lists of words, and position i is word i
     heads: tuple[str, ...] = ()  # what only its own objective needs: a part goes without
+    layer_names = r"^(?:blocks|encoder\.layers)\.(\d+)\."  # in the names of weights: of which layer they are, from 0
 
     @property
     def depth(self) -> int:

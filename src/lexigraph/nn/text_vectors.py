@@ -182,7 +182,6 @@ class TextNetwork(Network):
 
     traits = Traits(corrupts_on_host=True)  # a text of any length, whose rows are read on the host
     part_names = ("reader",)
-    second = OTHER  # the field of a pair's second text
     width: int  # of the vector
 
     def __init__(
@@ -219,11 +218,8 @@ class TextNetwork(Network):
             self.convolutions = Convolutions(width, config.dim, config.widths)
             width = config.dim * len(config.widths)
         self.attention = Attention(width) if config.pooling == "attention" else None
-        for head in (
-            getattr(self.reader, name) for name in heads_of(config, auxiliary) if hasattr(self.reader, name)
-        ):
-            for parameter in head.parameters():
-                parameter.requires_grad_(True)  # what pre-training has left untouched
+        if config.pooling == "summary" and hasattr(self.reader, "pool"):
+            self.reader.pool.requires_grad_(True)  # pre-training may have left it untouched
         sizes = [4 * width if config.pairs != "none" and not self.together else width, *config.hidden]
         self.hidden = nn.ModuleList(nn.Linear(*each) for each in pairwise(sizes))
         self.width = sizes[-1]
@@ -235,7 +231,7 @@ class TextNetwork(Network):
         cut: Literal["", "word"] = "word" if config.vectors else ""
         part = recipe.parts.get("reader")
         by_word = part is not None and getattr(system(part.system).network_class(), "reads_words", False)
-        names = [TEXT] if config.pairs == "none" else [TEXT, cls.second]
+        names = [TEXT] if config.pairs == "none" else [TEXT, OTHER]
         if not summed(config):
             return {name: Column("tokens", vocabulary_of(config), cut=cut, by_word=by_word) for name in names}
         if recipe.tokenizer.kind != "word":
@@ -258,7 +254,7 @@ class TextNetwork(Network):
         drawn = None if seeds is None else seeds[MAIN]
         if self.config.pairs == "none":
             return self._read(texts, own, drawn)
-        others, second = _rows(examples, self.second), _rows(examples, own_of(self.second))
+        others, second = _rows(examples, OTHER), _rows(examples, own_of(OTHER))
         if not self.together:
             draws = None if drawn is None else np.concatenate([drawn, drawn + 1])
             return self._read([*texts, *others], [*own, *second], draws)

@@ -9,6 +9,8 @@ With lr the peak rate, w the warm-up and i = 1, 2, … the step:
     inverse-sqrt   lr · √(w / i): Vaswani et al.'s d^-0.5 · min(i^-0.5, i · w^-1.5) with lr = (d · w)^-0.5
                    (restarted: i starts again every `restart_every` steps)
 
+and of a layer k levels from the top lr · layer_decay^k (Howard & Ruder 2018; nn/levels.py).
+
 The optimizers (torch.optim), with g the gradient, μ momentum, ρ rmsprop_decay:
 
     sgd            v ← μ v + g         w ← w - lr · (g + μ v)   (Nesterov; without: w ← w - lr · v)
@@ -27,6 +29,8 @@ import torch
 from torch import Tensor, nn
 
 from lexigraph.errors import UsageError
+from lexigraph.nn.levels import levels
+from lexigraph.nn.network import Network
 from lexigraph.nn.relative import BIASES
 from lexigraph.recipe import Train
 from lexigraph.registry import nearest
@@ -49,8 +53,12 @@ def rate(step: int, steps: int, settings: Train) -> float:
 
 
 def scales(network: nn.Module, settings: Train) -> dict[int, float]:
-    """What the learning rate of each parameter is multiplied with, by its id, where `train.lr_scale` says so."""
+    """What the learning rate of each parameter is multiplied with, by its id, where `train.lr_scale` says so or, by
+    the layer, `train.layer_decay`."""
     found: dict[int, float] = {}
+    deep: dict[int, float] = {}
+    if settings.layer_decay < 1 and isinstance(network, Network):
+        deep = {id(p): settings.layer_decay**level for level, own in enumerate(levels(network)) for p in own}
     for part, scale in settings.lr_scale.items():
         if not 0 <= scale < math.inf:
             raise UsageError(f"train.lr_scale: {part} = {scale} must be at least 0.")
@@ -59,7 +67,7 @@ def scales(network: nn.Module, settings: Train) -> dict[int, float]:
             parts = {name.split(".")[0] for name, _ in network.named_parameters()}
             raise UsageError(f"train.lr_scale: the network has no part named {part!r}{nearest(part, parts)}")
         found |= own
-    return found
+    return {i: deep.get(i, 1.0) * found.get(i, 1.0) for i in deep | found}
 
 
 def clip_gradients(network: nn.Module, settings: Train, norm: Callable[[], Tensor] | None = None) -> Tensor:

@@ -11,12 +11,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from lexigraph.errors import LexigraphError, UsageError
+from lexigraph.nn.levels import levels
 from lexigraph.nn.network import Network
 from lexigraph.objectives.rng import seeds_of
 from lexigraph.objectives.terms import Batch, Carry, value
@@ -58,6 +60,11 @@ class Training:
             raise LexigraphError(
                 "This loss compares the rows of a batch with each other: train.accumulate must be 1."
             )
+        if settings.unfreeze_every and (settings.cuda_graphs or settings.parallel == "pipeline"):
+            raise UsageError(
+                "train.unfreeze_every changes what is trained, and train.cuda_graphs and pipelines cannot: leave one "
+                "of them out."
+            )
         if settings.optimizer == "muon" and world.size > 1 and settings.parallel == "fully_shard":
             raise UsageError("Muon needs whole matrices: set train.parallel=ddp, or another train.optimizer.")
         # With a mask, cuDNN's gradient is NaN as soon as a hidden score is far above the seen ones (torch 2.11).
@@ -78,6 +85,7 @@ class Training:
         sharded = world.size > 1 and settings.parallel == "fully_shard"
         fused = world.device.type in ("cpu", "cuda") and not sharded
         self.optimizer = make_optimizer(self.network, settings, fused=fused)
+        self.levels = levels(self.network) if settings.unfreeze_every else []
         self.average = Average(self.network, settings.average) if settings.average else None
         self.carries = [None] * settings.accumulate
         self.precision = precision(settings.precision, world.device)
@@ -139,6 +147,8 @@ class Training:
             checkpoint.set_random_states(random, world.device)
             raise
         self.scaler.unscale_(self.optimizer)
+        for parameter in chain.from_iterable(self.levels[1 + index // max(1, settings.unfreeze_every) :]):
+            parameter.grad = None  # frozen as yet: the optimizer does not see it
         norm = clip_gradients(self.network, settings, self.pipeline.norm if self.pipeline else None)
         self.scaler.step(self.optimizer)
         self.scaler.update()
