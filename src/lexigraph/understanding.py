@@ -49,6 +49,7 @@ from lexigraph.outputs import json_text
 from lexigraph.registry import system
 from lexigraph.run import Run, replacing, terminable
 from lexigraph.stored import table_in
+from lexigraph.text.clean import without_dictionary
 from lexigraph.text.files import find
 from lexigraph.words.vectors import WordVectors
 
@@ -62,7 +63,6 @@ FIELDS = {
 }
 POOLING = "mean"  # as when it is frozen: a first state that pre-training never asked for anything sums up little
 TRAINING: dict[str, Any] = {
-    "train.steps": 600,  # some ten passes over a few thousand sentences
     "train.batch_tokens": 2048,  # about a hundred sentences
     "train.schedule": "linear",  # down to nothing
     "train.final_lr": 0.0,
@@ -89,7 +89,7 @@ class Sizes:
     rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3)  # of fine-tuning
     word_counts: tuple[float, ...] = (1.0, 10.0, 100.0)  # C of regression on tf-idf
     vectors: tuple[float, ...] = (0.01, 0.1, 1.0)  # C of regression on vectors, whose numbers have a variance of 1
-    steps: int = 600
+    steps: int = 600  # of fine-tuning: some ten passes over a few thousand sentences
 
 
 QUICK = Sizes(
@@ -149,7 +149,8 @@ def run(
         for kind in {task.kind for task in wanted.values()}:
             recipes.read(RECIPES[kind], TRAINING | changes)  # unknown keys are refused now
     kept = Kept(Path(keep) if keep is not None else opened.path / "understanding", report)
-    count = amounts.seeds if seeds is None else seeds
+    count, steps = amounts.seeds if seeds is None else seeds, changes.get("train.steps", amounts.steps)
+    steps = min(steps, FEW_STEPS) if labels else steps
     began, found = time.monotonic(), dict[str, Any]()
     loaded = {name: task.load(root) for name, task in wanted.items()}
     drawn = {
@@ -166,7 +167,7 @@ def run(
             parts = drawn[name]
             depends = {"task": name, "examples": _digest(parts)}
             fitting = [each for each in contenders if task.kind in each.kinds]
-            found[name] = _facts(task, loaded[name].files, parts, count, amounts, changes)
+            found[name] = _facts(task, loaded[name].files, parts, count, steps)
             if not labels:
                 runs = {each.name: _tuned(task, parts, each, count, kept, depends) for each in fitting}
                 found[name] |= _measured(task, parts[TEST], runs)
@@ -289,10 +290,17 @@ class FineTuned(Contender):
             return [_asked(model, task, examples) for examples in asked]
 
     def _model(self, kind: str) -> dict[str, Any]:
-        """What the recipe's model is changed in."""
-        by_word = getattr(system(self.run.recipe().system).network_class(), "reads_words", False)
-        apart = {"model.pairs": "apart"} if by_word and kind in ("pair", "similarity") else {}
-        return apart if kind == "tags" else {"model.pooling": POOLING} | apart
+        """What the recipe is changed in: texts are cleaned as the model's were; a part that reads word by word reads
+        one text at a time."""
+        if kind == "tags":
+            return {}
+        recipe = self.run.recipe()
+        by_word = getattr(system(recipe.system).network_class(), "reads_words", False)
+        changes: dict[str, Any] = {
+            "model.pooling": POOLING,
+            "data.clean": tuple(without_dictionary(recipe.data.clean)),
+        }
+        return changes | ({"model.pairs": "apart"} if by_word and kind in ("pair", "similarity") else {})
 
 
 class FrozenTagger(FineTuned):
@@ -350,8 +358,7 @@ def _tuned(
             dev, test = contender.answers(task, parts[TRAIN], parts[DEV], setting, seed, asked)
             return {"dev": score(task, parts[DEV], dev), "answers": test}
 
-        what = {"contender": contender.name, "setting": setting, "seed": seed}
-        return kept.made({**depends, **what, **contender.key()}, learn)
+        return kept.made(contender, {**depends, "setting": setting, "seed": seed}, learn)
 
     tried = {setting: once(setting, 0) for setting in contender.settings}
     best = max(tried, key=lambda setting: tried[setting]["dev"])
@@ -379,8 +386,8 @@ def _with_labels(
             order = np.random.default_rng([draw, number]).permutation(len(parts[TRAIN]))[:number]
             learned = [parts[TRAIN][int(place)] for place in order]
             few = _Few(task, learned, parts[TEST], contender, draw)
-            what = {"contender": contender.name, "labels": number, "draw": draw, "settings": contender.settings}
-            runs.setdefault(contender.name, []).append(kept.made({**depends, **what, **contender.key()}, few.learn))
+            what = {**depends, "labels": number, "draw": draw, "settings": contender.settings}
+            runs.setdefault(contender.name, []).append(kept.made(contender, what, few.learn))
     for name in [each for each in runs if each.startswith(FROZEN)]:
         if tuned := runs.get(name.replace(FROZEN, FINE_TUNED)):
             both = zip(runs[name], tuned, strict=True)
@@ -451,9 +458,12 @@ class Kept:
     folder: Path
     report: Report
 
-    def made(self, depends: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What was made once from the same, or is made now."""
-        text = json_text({**depends, "lexigraph": __version__})
+    def made(
+        self, contender: Contender, depends: Mapping[str, Any], make: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """What a contender has made once from the same, or makes now."""
+        kind = contender.name.partition(", ")[0]  # whichever of two runs it is of, its key says
+        text = json_text({**depends, "contender": kind, **contender.key(), "lexigraph": __version__})
         name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         file = self.folder / f"{depends['task']}-{name}.json"
         if file.exists():
@@ -466,7 +476,7 @@ class Kept:
             temporary.write_text(json_text({"depends": json.loads(text), "found": found}), encoding="utf-8")
         on_dev = f": {found['dev']:.3f} on dev" if "dev" in found else ""
         seconds = time.monotonic() - began
-        self.report(f"{depends['task']}: {depends['contender']}, {', '.join(told)}{on_dev}, {seconds:.0f} s")
+        self.report(f"{depends['task']}: {contender.name}, {', '.join(told)}{on_dev}, {seconds:.0f} s")
         return found
 
 
@@ -483,13 +493,12 @@ def _facts(
     files: Mapping[str, str],
     parts: Mapping[str, Examples],
     seeds: int,
-    amounts: Sizes,
-    changes: Mapping[str, Any],
+    steps: int,
 ) -> dict[str, Any]:
     """What a task's figures depend on, beside the model."""
     counts = {part: len(examples) for part, examples in parts.items()}
     facts = {"files": dict(files), "examples": _digest(parts), **counts, "seeds": seeds}
-    facts |= {"steps": changes.get("train.steps", amounts.steps), "note": task.note}
+    facts |= {"steps": steps, "note": task.note}
     return {"about": task.about, "kind": task.kind, "metric": next(iter(task.metrics)), "signature": facts}
 
 

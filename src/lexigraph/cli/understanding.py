@@ -68,6 +68,6 @@ def _ours(run: Path, out: Path | None) -> bool:
 def _numbers(listed: str) -> list[int]:
     """`100,1000` as numbers."""
     numbers = [each.strip() for each in listed.split(",") if each.strip()]
-    if wrong := [each for each in numbers if not each.isdigit() or int(each) < 2]:
-        raise UsageError(f"--labels takes numbers from 2, as in 100 or 100,1000, not {wrong[0]!r}.")
+    if wrong := [each for each in numbers if not each.isdigit() or int(each) < 10]:
+        raise UsageError(f"--labels takes numbers from 10, as in 100 or 100,1000, not {wrong[0]!r}.")
     return [int(each) for each in numbers]

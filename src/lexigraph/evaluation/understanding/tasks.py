@@ -142,7 +142,7 @@ TASKS: dict[str, Task] = {
         sets.answering_sentences,
         "squad",
         {"train": "dev-v1.1.json"},
-        Cut("train", {"dev": 0.15, "test": 0.2}),
+        Cut("train", {"dev": 0.2, "test": 0.2}),
         note="made from SQuAD's dev-v1.1, split by article",
     ),
     "sick-e": Task(
