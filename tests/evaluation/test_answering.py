@@ -44,7 +44,8 @@ def test_the_threshold_is_the_one_that_is_best_for_f1():
     asked = [question(3.0, ["Rome"]), question(2.0, ["Rome"]), question(1.0, []), question(0.5, ["Paris"])]
     assert best_threshold(asked) == 1.5
     assert [each.answer(1.5) for each in asked] == ["Rome", "Rome", "", ""]
-    assert best_threshold(asked[:2]) == -math.inf  # all have an answer
+    answerable = [question(3.0, ["Rome"]), question(2.0, ["Paris"])]
+    assert best_threshold(answerable) == -math.inf  # and are answered, well or not
     assert best_threshold([question(3.0, []), question(2.0, [])]) > 3
     alike = [question(1.0, []), question(1.0, ["Rome"]), question(1.0, ["Rome"])]
     assert best_threshold(alike) == -math.inf  # no threshold is between them

@@ -77,6 +77,13 @@ def test_the_best_spans_are_those_of_a_search_over_all(monkeypatch):
     assert found.none == pytest.approx(s[0] + e[0])
 
 
+def test_an_answer_neither_begins_nor_ends_inside_a_word():
+    made = network(answer=9)
+    made.goes_on = np.arange(30) == 9  # a piece ##x
+    (found,) = made.predict(made.prepare(example([5, 9, 9, 7, 9], [8])))
+    assert {(span.begin, span.end) for span in found.spans} == {(0, 25), (30, 45), (0, 45)}
+
+
 def test_windows_are_merged_by_their_scores_and_the_surest_of_none_counts():
     one = Found(4.0, [Span(3.0, 0, 5), Span(1.0, 7, 9)])
     other = Found(1.5, [Span(2.0, 0, 5), Span(2.5, 20, 22)])

@@ -149,7 +149,10 @@ def answered(
 
 
 def best_threshold(questions: Sequence[Question]) -> float:
-    """The threshold with the greatest F1: between the margins of two questions, or -∞ if answering always is best."""
+    """The threshold with the greatest F1: between the margins of two questions, or -∞ if answering always is best, as
+    it is where all have an answer."""
+    if all(each.right for each in questions):
+        return -math.inf
     margin = np.array([each.found.margin for each in questions])
     gain = [f1(each.best, each.right) - f1("", each.right) for each in questions]
     order = np.argsort(-margin, kind="stable")

@@ -29,7 +29,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lexigraph.errors import UsageError
-from lexigraph.nn.answering import ANSWER, CONTEXT, OFFSETS, QUESTION, AnsweringNetwork, asked, windows
+from lexigraph.nn.answering import (
+    ANSWER,
+    CONTEXT,
+    OFFSETS,
+    QUESTION,
+    AnsweringNetwork,
+    asked,
+    going_on,
+    windows,
+)
 from lexigraph.nn.embedding import TokenTable
 from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.mix import mix_of
@@ -112,7 +121,7 @@ class QuestionAnswering(AnsweringNetwork):
         super().__init__()
         tokens = vocabularies.tokens()
         self.config, self.objective, self.longest = config, objective, config.answer
-        self.pad, self.eos = tokens.pad, tokens.eos
+        self.pad, self.eos, self.goes_on = tokens.pad, tokens.eos, going_on(tokens)
         self.reader = parts.get("reader")
         self.mix = mix_of(config.reader_layers, self.reader)
         room = self._room_of_part()
@@ -165,7 +174,7 @@ class QuestionAnswering(AnsweringNetwork):
                 QUESTION: torch.from_numpy(padded(questions, self.pad)),
                 "question_lengths": torch.tensor([len(row) for row in questions]),
             }
-            return asked(tensors, examples, contexts)
+            return asked(tensors, examples, contexts, self.goes_on)
         pairs = ([np.concatenate([[self.eos], row, [self.eos]]) for row in rows] for rows in (questions, contexts))
         read = self.reader.reading(*pairs).tensors
         where = [
@@ -173,7 +182,8 @@ class QuestionAnswering(AnsweringNetwork):
             for question, row in zip(questions, contexts, strict=True)
         ]
         tensors = {f"{READ}{name}": tensor for name, tensor in read.items()}
-        return asked(tensors | {"where": torch.from_numpy(padded(where, 0))}, examples, contexts)
+        tensors["where"] = torch.from_numpy(padded(where, 0))
+        return asked(tensors, examples, contexts, self.goes_on)
 
     def forward(self, batch: Batch) -> Float[Tensor, "B S 2"]:
         if self.reader is None:

@@ -9,7 +9,8 @@ none of them position 0 is right. A text that is longer than a window is read in
 all its windows are compared with each other, and the least score(none) of them counts (Devlin et al. 2019).
 
 There is an answer if the best score is at least `threshold` above score(none): what is best on the validation text
-(evaluation/answering.py), kept with the weights.
+(evaluation/answering.py), kept with the weights. Where pieces of words are marked (##), no answer begins or ends inside
+a word.
 
 Shapes: B batch, S positions (1 + the tokens of a window), Q tokens of a question, G right positions.
 """
@@ -21,16 +22,20 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from lexigraph.nn.network import Examples, Outputs, Predictor, ragged
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.text.batches import padded
+from lexigraph.text.vocabularies import Tokens
 
 CONTEXT, QUESTION, OFFSETS, ANSWER = "context", "question", "offsets", "answer"  # columns
 BEGINS, ENDS = "begins", "ends"  # tensors: the right positions, -1 behind them
+INSIDE = (
+    "inside"  # a tensor: whether an answer would begin inside a word at a position, and whether it would end there
+)
 BEST = 20  # answers of an example that are kept
 
 
@@ -88,7 +93,7 @@ class AnsweringNetwork(Predictor[Found]):
 
     def best_spans(self, logits: Float[Tensor, "B S 2"], batch: Batch) -> list[Found]:
         """The best answers of every window."""
-        s, e = logits.float().unbind(2)
+        s, e = logits.float().masked_fill(batch[INSIDE], -torch.inf).unbind(2)
         none, positions = s[:, 0] + e[:, 0], s.shape[1] - 1
         most = min(self.longest, positions)
         if not most:
@@ -129,14 +134,24 @@ def windows(examples: Examples, eos: int, longest: int) -> Windows:
     return Windows([row[:longest].astype(np.int64) for row in questions], contexts)
 
 
-def asked(tensors: dict[str, Tensor], examples: Examples, contexts: Sequence[np.ndarray]) -> Batch:
+def going_on(tokens: Tokens) -> Bool[np.ndarray, " V"]:
+    """Which tokens go on with the word of the one before them, where the vocabulary marks such pieces."""
+    return np.array([piece.startswith("##") for piece in tokens.tokens(range(len(tokens)))])
+
+
+def asked(
+    tensors: dict[str, Tensor], examples: Examples, contexts: Sequence[np.ndarray], goes_on: Bool[np.ndarray, " V"]
+) -> Batch:
     """A batch with where each token stands in its text and, where answers are known, the right positions."""
     offsets = [row[: len(tokens)] for row, tokens in zip(ragged(examples[OFFSETS]), contexts, strict=True)]
     lengths = [1 + len(row) for row in offsets]
     places = np.zeros((len(offsets), max(lengths), 2), np.int64)
-    for number, row in enumerate(offsets):
+    inside = np.zeros(places.shape, bool)
+    for number, (row, ids) in enumerate(zip(offsets, contexts, strict=True)):
         places[number, 1 : 1 + len(row)] = row
-    tensors |= {"lengths": torch.tensor(lengths), OFFSETS: torch.from_numpy(places)}
+        inside[number, 1 : 1 + len(row), 0] = goes_on[ids]
+        inside[number, 1 : len(row), 1] = goes_on[ids[1:]]
+    tensors |= {"lengths": torch.tensor(lengths), OFFSETS: torch.from_numpy(places), INSIDE: torch.from_numpy(inside)}
     if ANSWER not in examples:
         return Batch(tensors, {"loss": 0.0})
     right = [positions(*each) for each in zip(offsets, ragged(examples[ANSWER]), strict=True)]
