@@ -57,9 +57,8 @@ class Network(nn.Module):
 
     traits: Traits
     part_names: tuple[str, ...] = ()  # the parts that it can have: its class then takes them as `parts`, by name
-    continues: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-        {}
-    )  # system it goes on from → keys it keeps
+    # systems whose runs it can go on from, with the keys of [model] that it keeps of them
+    continues: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:
