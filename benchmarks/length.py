@@ -198,17 +198,15 @@ def tables(cells: Cells, lengths: list[int], rows: int) -> str:
 
 def exponents(cells: Cells, first: int, last: int) -> str:
     """How time and memory of both passes grow between two lengths: as which power of the length."""
-    lines = []
+    lines = [f"From {first:,} to {last:,} tokens, forward and backward, as the length to the power of"]
     for way in dict.fromkeys(way for way, _ in cells):
         if (way, first) in cells and (way, last) in cells:
-            found = (
-                math.log(cells[way, last][fact] / cells[way, first][fact]) / math.log(last / first)
-                for fact in ("both s", "both MB")
-            )
-            lines.append(f"{way}: time {next(found):.2f}, memory {next(found):.2f}")
-    return f"From {first:,} to {last:,} tokens, forward and backward, as the length to the power of\n" + "\n".join(
-        lines
-    )
+            ratios = {
+                fact: cells[way, last][f"both {fact}"] / cells[way, first][f"both {fact}"] for fact in ("s", "MB")
+            }
+            power = {fact: math.log(ratio) / math.log(last / first) for fact, ratio in ratios.items()}
+            lines.append(f"{way}: time {power['s']:.2f}, memory {power['MB']:.2f}")
+    return "\n".join(lines)
 
 
 def draw(cells: Cells, lengths: list[int], rows: int, title: str, path: Path) -> None:

@@ -57,8 +57,9 @@ class Network(nn.Module):
 
     traits: Traits
     part_names: tuple[str, ...] = ()  # the parts that it can have: its class then takes them as `parts`, by name
-    continues: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})  # from a system: the keys that stay
     newborn: tuple[str, ...] = ()  # modules that a run which training starts from may be without
+    # systems whose runs it can go on from, with the keys of [model] that it keeps of them
+    continues: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
     @classmethod
     def columns(cls, recipe: Recipe) -> Columns:

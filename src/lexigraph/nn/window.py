@@ -297,8 +297,9 @@ def _tiles(
 
 
 def _flexible(q: Tensor) -> bool:
-    """Whether flex_attention serves: it is compiled for CUDA, and has no way back elsewhere."""
-    return q.is_cuda and q.shape[2] >= FLEX and q.shape[3] in FLEX_WIDTHS and q.dtype is not torch.float64
+    """Whether flex_attention serves: it is compiled for CUDA by itself, and has no way back elsewhere."""
+    fits = q.shape[2] >= FLEX and q.shape[3] in FLEX_WIDTHS and q.dtype is not torch.float64
+    return q.is_cuda and fits and not torch.compiler.is_compiling()
 
 
 def by_flex(
