@@ -299,8 +299,9 @@ def evaluate(
         def scored(model: TextModel, baseline: Any = None) -> dict[str, Any]:
             if not asked:
                 return _scores(model, run, table, steps, baseline)
-            unigrams = _unigrams(run)
-            return context.scores(model, table, steps, unigrams, windows, by_position=by_position, baseline=baseline)
+            return context.scores(
+                model, table, steps, _unigrams(run), windows, by_position=by_position, baseline=baseline
+            )
 
         scores = scored(model, baseline)
         if int8:

@@ -125,7 +125,7 @@ class Train:
     short_steps: int = ranged(
         0,
         0,
-        about="of a stream: so many steps read windows of short_window tokens first (Press et al. 2021); 0: none",
+        about="of a stream: the first so many steps read windows of short_window tokens; 0: none",
     )
     short_window: int = ranged(64, 1, about="tokens of a window in the first short_steps steps")
     accumulate: int = ranged(1, 1, 1_000_000, about="micro-batches per step: the same result in less memory")

@@ -43,6 +43,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         {"objective.stabiliser": 1.0, "model.layers": 1, "model.scale": 0.3, "model.tied": False},
     ),
     "unitary-lm": ("unitary-lm", {"model.learned_start": True}),
+    "transformer-xl-pre": ("transformer-xl", {"model.norm": "pre"}),
     "transformer-separate": ("transformer", {"tokenizer.separate": True}),
     "seq2seq-plain": ("seq2seq", {"model.attention": "none", "model.reversed": True, "model.cell": "gru"}),
     "seq2seq-before": (

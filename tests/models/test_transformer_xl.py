@@ -80,10 +80,10 @@ def test_its_states_are_the_contents_of_an_xlnet_that_reads_in_order():
         assert torch.allclose(theirs["memory"][:, :2], carry["memory"], atol=1e-10)
 
 
-@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize(("layers", "norm"), [(1, "post"), (3, "post"), (3, "pre")])
 @torch.no_grad()
-def test_a_memory_that_reaches_the_beginning_is_full_attention_however_deep(layers):
-    made, tokens = network(layers=layers, memory=40), random_ids(2, 22)
+def test_a_memory_that_reaches_the_beginning_is_full_attention_however_deep(layers, norm):
+    made, tokens = network(layers=layers, memory=40, norm=norm), random_ids(2, 22)
     whole, parts, carry = made.hidden(tokens)[0], [], None
     for window in tokens.split(6, 1):
         hidden, carry = made.hidden(window, carry)
@@ -137,14 +137,14 @@ def test_memory_has_its_size_and_no_gradient_goes_into_it():
     assert not network(memory=0).traits.stateful
 
 
-@pytest.mark.parametrize("kind", ["transformer-xl", "shortformer"])
+@pytest.mark.parametrize("kind", ["post", "pre", "shortformer"])
 @torch.no_grad()
 def test_writing_far_beyond_the_window_is_reading_token_by_token_with_the_memory(kind):
     """Every token sees the last memory + context tokens, itself included: as windows of one token with so long a
     memory."""
     from lexigraph.models import shortformer
 
-    made = network(memory=5, context=4)
+    made = network(memory=5, context=4, norm="pre" if kind == "pre" else "post")
     if kind == "shortformer":
         torch.manual_seed(0)
         config = shortformer.Config(layers=2, heads=2, dim=16, context=4, memory=5)

@@ -14,7 +14,7 @@ again. Bits per byte of some of the tokens are their bits per token over the byt
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
@@ -36,8 +36,6 @@ from lexigraph.objectives.terms import Carry
 from lexigraph.text.planning import BLOCK, WINDOW
 from lexigraph.text.tables import Stored, Table
 from lexigraph.text.vocabularies import TEXT
-
-Groups = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)

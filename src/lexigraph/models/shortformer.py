@@ -48,8 +48,7 @@ class Config:
     memory: int = ranged(
         128,
         0,
-        about="positions of earlier windows that it remembers, in training fewer where windows are shorter than "
-        "context; 0: every window or line is by itself",
+        about="positions of earlier windows that it remembers (short windows: fewer); 0: each is by itself",
     )
     inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
     activation: Activation = key("gelu", about="function inside the feed-forward part")

@@ -3,7 +3,7 @@
     h~ = [stop-gradient(m) ; h]                  m: the last M vectors that went into this layer in earlier windows
     q = h W_q     k = h~ W_k     v = h~ W_v
     A(i, j) = (q_i + u)·k_j + (q_i + v)·W_R R[i - j]        j ≤ i; R: sines and cosines of the distance, not learned
-    h = Norm(h + W_o softmax(A / √D) v);   h = Norm(h + FFN(h))
+    h = Norm(h + W_o softmax(A / √D) v);   h = Norm(h + FFN(h))          (norm = "pre": before each part, as in gpt)
     p(next) = softmax(h Eᵀ + b)
 
 No position is ever added to a token: A depends on distances alone (nn/relative.py), so that what is remembered means
@@ -19,7 +19,7 @@ of a search.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -44,11 +44,13 @@ class Config:
     memory: int = ranged(
         128,
         0,
-        about="positions of earlier windows that it remembers, in training fewer where windows are shorter than "
-        "context; 0: every window or line is by itself",
+        about="positions of earlier windows that it remembers (short windows: fewer); 0: each is by itself",
     )
     inner: int = ranged(0, 0, about="width inside the feed-forward part; 0: four times dim")
     activation: Activation = key("gelu", about="function inside the feed-forward part")
+    norm: Literal["pre", "post"] = key(
+        "post", about="norms after each part of a layer (post, the paper's), or before it (pre)"
+    )
     dropout: float = ranged(0.0, 0, 0.999, about="share of the numbers set to 0 in training, at random")
 
 
@@ -65,9 +67,10 @@ class TransformerXL(MemoryNetwork):
             config.dim, config.context, config.memory, config.dropout, objective.label_smoothing, vocabularies
         )
         inner = config.inner or 4 * config.dim
-        shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, norm="post")
+        shape = Shape(config.dim, config.heads, inner, config.activation, config.dropout, config.norm)
         self.config, self.objective = config, objective
         self.blocks: Any = nn.ModuleList(RelativeLayer(shape) for _ in range(config.layers))
+        self.norm = shape.make_norm() if config.norm == "pre" else nn.Identity()
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.normal_(parameter, std=0.02)
@@ -82,7 +85,7 @@ class TransformerXL(MemoryNetwork):
         for number, layer in enumerate(self.blocks):
             (x,) = layer(x, None if memory is None else memory[:, number], table, [(x, visibility)])
             found.append(x)
-        return [*found[:-1], self._drop(x)]
+        return [*found[:-1], self._drop(self.norm(x))]
 
     def _distances(self, keys: int) -> Float[Tensor, "N d"]:
         """R of the distances keys … 0: nobody sees what is behind."""
@@ -117,8 +120,8 @@ class TransformerXL(MemoryNetwork):
         cache = torch.cat([old, old.new_empty(*old.shape[:4], time, old.shape[5])], 4)
         for number, layer in enumerate(self.blocks):
             k, v = cache[:, number].unbind(1)
-            for storage, new in zip((k, v), layer.attention.keys_values(x), strict=True):
+            for storage, new in zip((k, v), layer.keys_values(x), strict=True):
                 storage[:, :, -time:] = new
             x = layer.through(x, (k, v), state.relative_positions[number, :, -keys - 1 :], visibility)
         rows = {"cache": cache[..., forgotten:, :], "pads": (pads - forgotten).clamp(min=0)}
-        return Step(linear(x[:, -1], self.embedding.weight, self.bias), replace(state, rows=rows))
+        return Step(linear(self.norm(x[:, -1]), self.embedding.weight, self.bias), replace(state, rows=rows))

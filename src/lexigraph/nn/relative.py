@@ -131,11 +131,14 @@ class RelativeAttention(nn.Module):
 
 
 class RelativeLayer(nn.Module):
-    """x = Norm(x + Attention(x, contents));  x = Norm(x + FFN(x)): for contents, and for queries beside them."""
+    """x = Norm(x + Attention(x, contents));  x = Norm(x + FFN(x)): for contents, and for queries beside them.
+
+    Or, pre-norm, x = x + Attention(Norm(x), Norm(contents));  x = x + FFN(Norm(x)).
+    """
 
     def __init__(self, shape: Shape, *, segments: bool = False) -> None:
         super().__init__()
-        self.dropout = shape.dropout
+        self.dropout, self.pre = shape.dropout, shape.norm == "pre"
         self.attention = RelativeAttention(shape, segments=segments)
         self.norm_attention = shape.make_norm()
         self.feed_forward = FeedForward(shape.dim, shape.inner, shape.activation)
@@ -149,9 +152,13 @@ class RelativeLayer(nn.Module):
         streams: Sequence[tuple[Float[Tensor, "B _ d"], Visibility]],
     ) -> list[Float[Tensor, "B _ d"]]:
         """Each stream after visibility at the memory and the contents; the contents are a stream like others."""
-        seen = self.attention.keys_values(contents if memory is None else torch.cat([memory, contents], 1))
+        seen = self.keys_values(contents if memory is None else torch.cat([memory, contents], 1))
         relative_positions = self.attention.measure(table)
         return [self.through(x, seen, relative_positions, visibility) for x, visibility in streams]
+
+    def keys_values(self, contents: Float[Tensor, "B S d"]) -> KeyValue:
+        """Keys and values of contents, as the layer finds them."""
+        return self.attention.keys_values(self.norm_attention(contents) if self.pre else contents)
 
     def through(
         self,
@@ -161,6 +168,9 @@ class RelativeLayer(nn.Module):
         visibility: Visibility,
     ) -> Float[Tensor, "B T d"]:
         """One stream, keys and distances given."""
+        if self.pre:
+            x = x + self._drop(self.attention(self.norm_attention(x), seen, relative_positions, visibility))
+            return x + self._drop(self.feed_forward(self.norm_feed_forward(x)))
         x = self.norm_attention(x + self._drop(self.attention(x, seen, relative_positions, visibility)))
         return self.norm_feed_forward(x + self._drop(self.feed_forward(x)))
 

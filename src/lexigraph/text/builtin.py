@@ -43,8 +43,7 @@ def records(fields: Sequence[str], count: int, name: str = GRAMMAR) -> Iterator[
             raise UsageError(
                 f"{name} has no records of {' and '.join(fields)}; it has {languages.fields_of(lengths)}."
             )
-        for number, values in enumerate(found):
-            yield Record(values, number, number + 1)
+        yield from (Record(values, number, number + 1) for number, values in enumerate(found))
         return
     makers = CORPORA[name]
     maker = next((make for known, make in makers.items() if set(fields) <= set(known)), None)
