@@ -2,15 +2,15 @@
 
 python benchmarks/pictures.py mnist $LEXIGRAPH_DATA/mnist mnist                  writes train.npz and test.npz
 python benchmarks/pictures.py cifar10 $LEXIGRAPH_DATA/cifar10-subset cifar10     likewise
-python benchmarks/pictures.py flickr8k $LEXIGRAPH_DATA flickr8k                  images/*.jpg and train, valid, test .tsv
+python benchmarks/pictures.py flickr8k $LEXIGRAPH_DATA flickr8k                  images/ and train, valid, test .tsv
 
 lexigraph train vit --data mnist/train.npz --test mnist/test.npz --out runs/mnist
 lexigraph train vit-cifar10-gpu --data cifar10/train.npz --test cifar10/test.npz --out runs/cifar10
 lexigraph train captioner-flickr8k-gpu --data flickr8k/train.tsv --valid flickr8k/valid.tsv --test flickr8k/test.tsv \
     --out runs/captions
 
-Flickr8k: its own split of 6,000, 1,000 and 1,000 pictures, each with five captions, a row each. A caption whose picture
-is not there is left out and counted.
+Flickr8k: its own split of 6,000, 1,000 and 1,000 pictures, each with five captions, a row each. Pictures that are not
+there are left out and counted.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import overload
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from lexigraph.decoding.hypothesis import Hypothesis
 from lexigraph.decoding.sampling import generate
 from lexigraph.errors import UsageError
 from lexigraph.models.captioner import Captioner as Network
-from lexigraph.text.readers import Value
 
 LENGTH_PENALTY = 0.7
 
@@ -38,10 +37,6 @@ class Captioner(TextModel):
 
     network: Network
 
-    @overload
-    def caption(self, pictures: str | Path | Mapping[str, Value], **options: object) -> str | list[Caption]: ...  # type: ignore[overload-overlap]
-    @overload
-    def caption(self, pictures: Iterable[Input], **options: object) -> list[str] | list[list[Caption]]: ...
     def caption(
         self,
         pictures: object,
@@ -53,8 +48,9 @@ class Captioner(TextModel):
         temperature: float = 0.0,
         top_p: float = 1.0,
         seed: int = 0,
-    ) -> object:
-        """What is to be seen in each picture; with n_best > 1 or attention, the best few of each as `Caption`.
+    ) -> Any:
+        """What is to be seen in a picture, a text; with n_best > 1 or attention, the best few as `Caption`. Of many
+        pictures, a list of these.
 
         pictures: files, arrays of 8 bits a channel, or records with the field `image`.
         temperature: above 0, captions are drawn in place of a search, n_best of each picture, from the most probable

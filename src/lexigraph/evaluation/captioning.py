@@ -140,7 +140,7 @@ def headline(scores: Scores) -> str:
     """The scores in one line."""
     line = f"NLL {scores['nll']['value']:.4f} nats per token, {scores['accuracy']['value']:.2%} of tokens"
     if "bleu" in scores:
-        orders = ", ".join(f"{scores[name]['value']:.1f}" for name in ("bleu1", "bleu2", "bleu3"))  # type: ignore[literal-required]
+        orders = ", ".join(f"{scores[name]['value']:.1f}" for name in ("bleu1", "bleu2", "bleu3"))
         line += (
             f"; BLEU {scores['bleu']['value']:.2f} of {scores['pictures']:,} pictures (1 to 3: {orders}; for other "
             f"pictures {scores['of_other_pictures']:.2f}), {scores['exact']['value']:.2%} exact"

@@ -157,6 +157,7 @@ class Captioner(Decoder):
             assert looks is not None
             assert looks.chosen is not None
             assert isinstance(self.writer, LSTMWriter)
+            assert self.writer.expected is not None
             totals = policy_and_baseline(
                 -token_nll(terms),
                 self.writer.expected(looks.queries.detach()).squeeze(2),

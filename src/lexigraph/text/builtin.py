@@ -231,7 +231,8 @@ def _captions() -> Iterator[Fields]:
     from lexigraph.text import scenes
 
     for picture, sentences in scenes.scenes():
-        yield from ({"image": picture, "caption": sentence} for sentence in sentences)
+        for sentence in sentences:
+            yield {"image": picture, "caption": sentence}
 
 
 def _sums() -> Iterator[Fields]:

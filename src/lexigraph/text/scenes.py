@@ -41,13 +41,13 @@ def scenes(seed: int = 0) -> Iterator[tuple[Picture, list[str]]]:
             noise = random.integers(-20, 21, 3)
             picture = np.where(_inside(shape, *middle)[..., None], np.add(COLOURS[colour], noise), picture)
             names.append(f"{colour} {shape}")
-        yield picture.clip(0, 255).astype(np.uint8), sentences(*names, _relation(*quarters))
+        yield picture.clip(0, 255).astype(np.uint8), said_of(names[0], names[1], _relation(*quarters))
 
 
-def sentences(one: str, other: str, relation: str) -> list[str]:
+def said_of(one: str, other: str, relation: str) -> list[str]:
     """What is true of a picture in which one thing is, say, above another.
 
-    >>> sentences("red disc", "blue ring", "left of")[3]
+    >>> said_of("red disc", "blue ring", "left of")[3]
     'There is a blue ring right of a red disc .'
     """
     both = f"a {one}", f"a {other}"

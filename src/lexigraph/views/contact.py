@@ -30,7 +30,7 @@ def save(files: Sequence[str | Path], lines: Sequence[str], title: str, out: Pat
         read = images.read(Path(file))
         shown = Image.fromarray(read[:, :, 0] if read.shape[2] == 1 else read).convert("RGB")
         scale = SIDE / max(shown.size)
-        size = tuple(max(1, round(scale * each)) for each in shown.size)
+        size = max(1, round(scale * shown.width)), max(1, round(scale * shown.height))
         shown = shown.resize(size, Image.Resampling.BICUBIC if scale < 1 else Image.Resampling.NEAREST)
         sheet.paste(shown, (left + (SIDE - size[0]) // 2, top + (SIDE - size[1]) // 2))
         pen.text((left, top + SIDE + 2), line if len(line) <= LETTERS else f"…{line[1 - LETTERS :]}", "black")

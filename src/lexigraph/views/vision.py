@@ -146,9 +146,10 @@ def positions(model: TextModel, found: Float[np.ndarray, "rows columns rows colu
     def figure() -> Figure:
         rows, columns = found.shape[:2]
         made, axes = subplots(rows, columns, figsize=(0.75 * columns + 1, 0.75 * rows + 0.5))
-        for row, column in np.ndindex(rows, columns):
-            shade = axes[row, column].imshow(found[row, column], vmin=-1, vmax=1, cmap="RdBu_r")
-            axes[row, column].axis("off")
+        panels: list[Axes] = axes.flatten().tolist()
+        for axis, own in zip(panels, found.reshape(-1, rows, columns), strict=True):
+            shade = axis.imshow(own, vmin=-1, vmax=1, cmap="RdBu_r")
+            axis.axis("off")
         made.colorbar(shade, ax=axes, label="cosine")
         return made
 
