@@ -35,9 +35,9 @@ from lexigraph.registry import WORD_SYSTEMS, nearest, system
 from lexigraph.run import Run
 from lexigraph.text.batches import padded
 from lexigraph.text.clean import cleaner, without_dictionary
-from lexigraph.text.corpus import cleaned_fields
 from lexigraph.text.encoding import ColumnEncoder, Example
 from lexigraph.text.readers import Value
+from lexigraph.text.records import cleaned_fields
 from lexigraph.text.tables import Table
 from lexigraph.text.tokenizer import Tokenizer
 from lexigraph.text.vocabularies import TEXT, Vocabularies

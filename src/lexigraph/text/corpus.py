@@ -8,31 +8,18 @@ What an example holds, a network's columns say (columns.py); where it goes then,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError, UsageError
-from lexigraph.text import (
-    answers,
-    builtin,
-    choices,
-    clean,
-    files,
-    frames,
-    heads,
-    images,
-    parallel,
-    readers,
-    sentences,
-    trees,
-)
+from lexigraph.text import builtin, clean, files, readers, records, sentences
 from lexigraph.text.columns import Columns
-from lexigraph.text.encoding import Example, running, words_of
+from lexigraph.text.encoding import Example
+from lexigraph.text.records import cleaned_fields, fields_of
 from lexigraph.text.source import Source
 from lexigraph.text.splits import cutter, shares_of
 from lexigraph.text.tables import SPLITS
@@ -40,10 +27,8 @@ from lexigraph.text.tables import SPLITS
 if TYPE_CHECKING:  # counting words needs none
     from lexigraph.text.tokenizer import Tokenizer
 
-ARRAYS = ("image", "vectors")  # kinds of columns that may be named by their files
 PLAIN = "text"  # the only field of plain text
 PARAGRAPH = 10  # sentences of a document of the built-in corpora, where blank lines would part documents
-PAIRS = {"source", "target"}, {"text", "other"}  # of which neither may be empty alone
 
 
 @dataclass(frozen=True)
@@ -137,29 +122,7 @@ def examples(data: recipes.Data, columns: Columns, cleaner: clean.LineRule | Non
             yield from _texts(names, data, name, cut, cleaner)
         else:
             for begun, file in _numbered(names):
-                yield from _records(file, data, columns, name, cut, cleaner, begun)
-
-
-def fields_of(columns: Columns) -> dict[str, bool]:
-    """The fields that columns are read from, and whether a record must have each."""
-    fields = {column.field_of(name): not column.blank for name, column in columns.items()}
-    return fields | dict.fromkeys(leads_of(columns), False)
-
-
-def fields_read(columns: Columns, kind: str) -> set[str]:
-    """The fields that columns of a kind are read from."""
-    return {column.field_of(name) for name, column in columns.items() if column.kind == kind}
-
-
-def leads_of(columns: Columns) -> list[str]:
-    """The fields that name a special token to put in front of a text."""
-    return [column.lead for column in columns.values() if column.lead]
-
-
-def cleaned_fields(columns: Columns) -> list[str]:
-    """The fields that hold running text, which cleaning may change."""
-    kinds = ((column.field_of(name), column) for name, column in columns.items())
-    return list(dict.fromkeys(f for f, column in kinds if column.kind in ("tokens", "raw") and not column.by_word))
+                yield from records.examples(file, data, columns, name, cut, cleaner, begun)
 
 
 # ---- plain text -----------------------------------------------------------------------------------------------
@@ -313,137 +276,6 @@ def _stream(names: files.Names, data: recipes.Data, split: str, cut: bool) -> It
         place += len(text)
 
 
-# ---- records of several fields --------------------------------------------------------------------------------
-
-
-def _records(
-    file: str,
-    data: recipes.Data,
-    columns: Columns,
-    split: str,
-    cut: Callable[[str], str] | None,
-    cleaner: clean.LineRule | None,
-    begun: int,
-) -> Iterator[Example]:
-    """Records of several fields, their documents counted from `begun`. One that lacks text in any field that needs
-    some, or of which cleaning leaves none, goes.
-
-    The first field decides to which split a record belongs. Texts are cleaned; words that something is aligned with,
-    labels and numbers are as they are.
-    """
-    if data.unit == "stream":
-        raise UsageError('data.unit = "stream" is for plain text: examples with several columns are lines.')
-    if data.split_sentences:
-        raise UsageError("data.split_sentences is for plain text: examples with several columns are as they are.")
-    fields, texts = fields_of(columns), cleaned_fields(columns)
-    first = next(iter(fields))
-    arrays = {column.field_of(name): column.kind for name, column in columns.items() if column.kind in ARRAYS}
-    leads = [field for field in leads_of(columns) if fields_read(columns, "class") >= {field}]  # no name: a task, too
-    classes = [field for field in fields_read(columns, "class") if field not in leads]
-    hung = {
-        c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "heads"
-    }
-    numbers = [field for field, kind in arrays.items() if kind == "vectors"]
-    grown = [column.field_of(name) for name, column in columns.items() if column.kind == "spans"]
-    listed = [column.field_of(name) for name, column in columns.items() if column.texts]
-    answered = {
-        c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "answers"
-    }
-    besides = answers.BESIDES if answered else ()
-    for record in _fields(file, data, fields, leads_of(columns), numbers, besides):
-        values, key, place = dict(record.columns), record.columns[first], f"{file}, line {record.line}"
-        values = dict.fromkeys(leads, "") | values
-        if unlabelled := next((field for field in classes if not str(values[field]).strip()), ""):
-            raise LexigraphError(f"{place}: the {unlabelled} is empty; every example needs one.")
-        if side := _empty_side(values, texts):
-            raise LexigraphError(
-                f"{place}: the {side} is empty; a pair needs both sides. Fill it, or leave the line out."
-            )
-        if arrays and (
-            blank := next((field for field in texts if fields[field] and not str(values[field]).strip()), "")
-        ):
-            raise LexigraphError(f"{place}: the {blank} is empty; every picture needs one.")
-        for field, words in hung.items():
-            values[field] = heads.read(values[field], words_of(values[words]), place)
-        for field, text in answered.items():
-            values[field] = answers.read(values, field, text, place)
-            key = values.get(answers.TITLE) or key
-        for field in grown:
-            trees.refuse_other(values[field], field, place)
-        for field, kind in arrays.items():
-            if kind == "vectors":
-                values[field] = frames.read(values[field], Path(file).parent, f"{file}, record {record.line}: ")
-            else:
-                values[field] = images.read(values[field], Path(file).parent, data.side, place)
-        if first in arrays and isinstance(key, list):
-            key = values[first]
-        for field in listed:
-            values |= choices.read(values, field, place, cleaner)
-        where = cut(key.tobytes().hex() if isinstance(key, np.ndarray) else running(key)) if cut else split
-        for field in texts:
-            text = str(values.get(field, ""))
-            values[field] = (cleaner(text) or "") if cleaner else text
-        if where and all(values[field].strip() for field in texts if fields[field]):
-            yield Example(where, values, begun + record.document, True, place)
-
-
-def _empty_side(values: Mapping[str, object], texts: Collection[str]) -> str:
-    """Which side of a pair is blank where the other is not."""
-    for pair in PAIRS:
-        blank = [side for side in sorted(pair) if pair.issubset(texts) and not str(values[side]).strip()]
-        if len(blank) == 1:
-            return blank[0]
-    return ""
-
-
 def _numbered(names: files.Names) -> Iterator[tuple[int, str]]:
     """Files, each with a number far above that of any document of those before it."""
     return ((place << 40, file) for place, file in enumerate(files.expand(names)))
-
-
-def _fields(
-    file: str,
-    data: recipes.Data,
-    fields: dict[str, bool],
-    leads: Sequence[str],
-    numbers: Sequence[str],
-    besides: Sequence[str] = (),
-) -> Iterator[readers.Record]:
-    """Records with these fields, by the names or numbers that the recipe gives them in the file.
-
-    leads: the fields that hold directions, read where a file has them. numbers: those that hold sequences of vectors.
-    besides: further ones, read where a file has them by these names.
-    """
-    needed = [field for field, required in fields.items() if required]
-    direction, file = parallel.directed(file)
-    if direction:
-        records = _fields(file, data, fields, leads, numbers, besides)
-        yield from parallel.with_direction(records, direction, leads, file)
-        return
-    if files.built_in(file):
-        yield from builtin.records(needed, data.sentences, file)
-        return
-    if both := parallel.sides(file):
-        yield from parallel.records([Source(name, encoding=data.encoding) for name in both], needed, data.max_chars)
-        return
-    if Path(file).suffix == ".npz":
-        yield from images.read_arrays(Path(file), data.columns or {field: field for field in needed})
-        return
-    usual = readers.CONLL_FIELDS.get(readers.file_format(file), {})
-    mapped = data.columns or {field: usual[field] for field in needed if field in usual} or usual
-    if missing := [field for field in needed if mapped and field not in mapped]:
-        raise UsageError(
-            f"Examples of this system have the fields {' and '.join(needed)}: data.columns lacks "
-            f"{' and '.join(missing)}."
-        )
-    documents = "none" if data.documents == "line" else data.documents
-    source = Source(file, encoding=data.encoding)
-    yield from readers.read(
-        source,
-        mapped or None,
-        documents,
-        data.max_chars,
-        needed=needed,
-        welcome=[*leads, *besides],
-        numbers=numbers,
-    )

@@ -11,9 +11,10 @@ from lexigraph import recipe as recipes
 from lexigraph.errors import LexigraphError
 from lexigraph.text import clean, files, parallel
 from lexigraph.text.columns import Column, Columns
-from lexigraph.text.corpus import examples, leads_of
+from lexigraph.text.corpus import examples
 from lexigraph.text.encoding import Example, labels_of, number_of, running, spellings
 from lexigraph.text.readers import Value
+from lexigraph.text.records import leads_of
 from lexigraph.text.spans import completed
 
 if TYPE_CHECKING:  # counting words needs none
