@@ -33,11 +33,14 @@ BERT = {
 QUIET = {"train.tensorboard": False, "train.validate_every": 15}
 LONG = {"train.epochs": 30.0, "train.lr": 1e-3}
 FROZEN = LONG | {"train.lr": 1e-2, "train.lr_scale": {"reader": 0.0}}
+MEAN = LONG | {"model.pooling": "mean"}
 FROM_NOTHING = {"train.steps": 120, "train.batch_tokens": 512, "tokenizer.min_count": 1}
 WAYS: dict[str, tuple[str, str, dict[str, object]]] = {  # recipe, what it starts from, and what is changed
     "constructions: BERT, pre-trained": ("classifier-tuned", "bert", LONG),
     "the same, untrained": ("classifier-tuned", "untrained", LONG),
-    "the same, pre-trained and frozen": ("classifier-tuned", "bert", FROZEN),
+    "pre-trained, the mean of its states": ("classifier-tuned", "bert", MEAN),
+    "untrained, the mean of its states": ("classifier-tuned", "untrained", MEAN),
+    "pre-trained and frozen": ("classifier-tuned", "bert", FROZEN),
     "LSTM": ("classifier", "", FROM_NOTHING),
     "counted words": ("bow", "", FROM_NOTHING),
     "agreement: BERT, pre-trained": ("choices", "bert", LONG),
@@ -90,13 +93,13 @@ def main() -> None:
         found, suffix = [], "jsonl" if recipe == "choices" else "tsv"
         train, valid, test = (asked.out / f"{name}.{suffix}" for name in ("train", "valid", "test"))
         for seed in range(asked.seeds):
-            out = asked.out / f"{recipe}-{start}-{len(changes)}-{seed}"
+            out = asked.out / "-".join([recipe, start, *(key.split(".")[1] for key in changes), str(seed)])
             if not out.exists():
                 begin = {"bert": bert, "untrained": untrained}.get(start)
                 keys = QUIET | changes | {"train.seed": seed}
                 api.train(recipe, train, out, valid=valid, test=test, start=begin, set=keys, quiet=True)
             found.append(Run.open(out).json("results.json")["scores"]["test"]["accuracy"]["value"])
-        print(f"{way:34} {mean(found):.3f}   ({min(found):.3f} to {max(found):.3f})", flush=True)
+        print(f"{way:36} {mean(found):.3f}   ({min(found):.3f} to {max(found):.3f})", flush=True)
 
 
 if __name__ == "__main__":

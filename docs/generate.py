@@ -33,7 +33,7 @@ SECTIONS = {
     "words": "How words become vectors, for recipes of word vectors.",
     "expected": "The score that a recipe states.",
 }
-ANSWERS = {"classify", "tag", "parse", "estimate"}  # abilities of predictors
+ANSWERS = {"classify", "tag", "parse", "estimate", "choose"}  # abilities of predictors
 PLUMBING = {  # what is public for the rest of the package, not for its users
     *(
         "finish",
@@ -48,6 +48,7 @@ PLUMBING = {  # what is public for the rest of the package, not for its users
         "trial",
         "trial_of_lines",
         "align_lines",
+        "estimate_lines",
         "cleaned",
         "one_pair",
         "read_pieces",

@@ -50,6 +50,7 @@ NOTHING_ASKED = {
         "classify": "bow",
         "tag": "tagger",
         "estimate": "regressor",
+        "choose": "choices",
         "look --gradients": "lstm-lm",
         "tokenize": "gpt",
         "solve": "picture",
