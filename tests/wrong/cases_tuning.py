@@ -28,7 +28,7 @@ CASES = {
         f"train classifier-pairs --data a.tsv {END}", ("a.tsv", "field '3'"), given={"a.tsv": FILMS}
     ),
     "the name of a label's column that is none": Case(
-        f"train classifier-tuned --data a.tsv {END} --set 'data.columns={{text=\"text\",label=\"gold\"}}'",
+        f'train classifier-tuned --data a.tsv {END} --set \'data.columns={{text="text",label="gold"}}\'',
         ("a.tsv", "gold", "label"),
         given={"a.tsv": f"text\tlabel\n{FILMS}"},
     ),
