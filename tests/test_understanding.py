@@ -124,3 +124,11 @@ def test_models_that_encode_take_part_as_they_are(tiny_runs, tmp_path):
     assert found["tasks"]["sentiment"]["model"] == FROZEN
     with pytest.raises(UsageError, match="none for its words: leave out phrases"):
         understanding.run(tiny_runs("picture"), tasks=["phrases"], sizes=sizes, keep=tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("name", ["gpt", "elmo"])
+def test_readers_of_every_kind_are_fine_tuned_on_pairs(name, tiny_runs, tmp_path):
+    """Also one that reads by the word, and so each text of a pair alone."""
+    sizes = Sizes(train=40, dev=20, test=30, seeds=1, rates=(1e-3,), word_counts=(1.0,), vectors=(0.1,), steps=1)
+    found = understanding.run(tiny_runs(name), tasks=["pronouns"], sizes=sizes, keep=tmp_path, device="cpu")
+    assert {FROZEN, FINE_TUNED} <= set(found["tasks"]["pronouns"]["contenders"])

@@ -55,7 +55,6 @@ from lexigraph.nn.network import (
     Reader,
     Seeds,
     given_to_part,
-    ragged,
     read_words,
 )
 from lexigraph.nn.recurrent import Recurrent
@@ -465,7 +464,7 @@ def vectors_of(config: TextConfig, tokens: Tokens) -> nn.Module:
 
 def _rows(examples: Examples, name: str) -> list[Words]:
     """The texts of a column, if there is one."""
-    return list(cast("Sequence[Words]", ragged(examples[name]))) if name in examples else []
+    return list(cast("Sequence[Words]", examples[name])) if name in examples else []
 
 
 def _inside(row: Words) -> np.ndarray:
