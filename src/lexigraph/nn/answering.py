@@ -9,8 +9,8 @@ none of them position 0 is right. A text that is longer than a window is read in
 all its windows are compared with each other, and the least score(none) of them counts (Devlin et al. 2019).
 
 There is an answer if the best score is at least `threshold` above score(none): what is best on the validation text
-(evaluation/answering.py), kept with the weights. Where pieces of words are marked (##), no answer begins or ends inside
-a word.
+(evaluation/answering.py), kept with the weights. Where pieces of words are marked (##), no answer begins or ends
+inside a word.
 
 Shapes: B batch, S positions (1 + the tokens of a window), Q tokens of a question, G right positions.
 """
