@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SIDES = {"context": "tokens in view", "document": "position in the document"}
 LEAD = "The lower the line, the better tokens are predicted that have so many before them."
-FEWEST = 20  # tokens of a point: of fewer, a line is noise
+FEWEST = 100  # tokens of a point: of fewer, a line is noise
 
 
 def picture(runs: Mapping[str, Mapping[str, Any]]) -> Picture:
@@ -35,7 +35,7 @@ def picture(runs: Mapping[str, Mapping[str, Any]]) -> Picture:
                 axis.plot(ends, values, "o-", markersize=3, label=name if kind == kinds[0] else None)
             axis.set_xscale("log", base=2)
             ticks = [4**n for n in range(16) if 4**n <= axis.get_xlim()[1]]
-            axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+            axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=7)
             axis.set_xlabel(SIDES[kind])
             axis.grid(alpha=0.3)
         axes[0, 0].set_ylabel(metric.replace("_", " ") if metric != "nll" else "nats per token")
