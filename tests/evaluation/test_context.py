@@ -156,3 +156,20 @@ def test_what_cannot_be_read_so_is_refused(tiny_runs, tmp_path):
         api.evaluate(tiny_runs("gpt"), "grammar", window=33)
     with pytest.raises(UsageError, match="no language model"):
         api.evaluate(tiny_runs("bert"), "grammar", by_position=True)
+
+
+def test_scores_by_position_are_drawn_and_other_scores_are_not(tmp_path):
+    from lexigraph.views import context, picture
+
+    def scored(*values: float) -> dict[str, dict[str, dict[str, object]]]:
+        return {
+            "context": {
+                str(2**n): {"tokens": 100, "nll": {"value": value, "interval": []}} for n, value in enumerate(values)
+            }
+        }
+
+    picture.save(context.picture({"short": scored(3.0, 2.0), "long": scored(3.0, 2.0, 1.5)}), tmp_path / "a.svg")
+    drawn = (tmp_path / "a.svg").read_text()
+    assert all(word in drawn for word in ("short", "long", "tokens in view", "nats per token"))
+    with pytest.raises(UsageError, match="--by-position"):
+        context.picture({"plain": {"nll": {"value": 1.0}}})

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SIDES = {"context": "tokens in view", "document": "position in the document"}
 LEAD = "The lower the line, the better tokens are predicted that have so many before them."
+FEWEST = 100  # tokens of a point: of fewer, a line is noise
 
 
 def picture(runs: Mapping[str, Mapping[str, Any]]) -> Picture:
@@ -28,14 +29,17 @@ def picture(runs: Mapping[str, Mapping[str, Any]]) -> Picture:
         drawn, axes = subplots(1, len(kinds), figsize=(4.5 * len(kinds), 3.4), sharey=True)
         for axis, kind in zip(axes[0], kinds, strict=True):
             for name, scores in runs.items():
-                found = scores.get(kind, {})
+                found = {k: group for k, group in scores.get(kind, {}).items() if group["tokens"] >= FEWEST}
                 ends = [int(each.rpartition("-")[2]) for each in found]
-                axis.plot(ends, [group[metric]["value"] for group in found.values()], "o-", markersize=3, label=name)
+                values = [group[metric]["value"] for group in found.values()]
+                axis.plot(ends, values, "o-", markersize=3, label=name if kind == kinds[0] else None)
             axis.set_xscale("log", base=2)
+            ticks = [4**n for n in range(16) if 4**n <= axis.get_xlim()[1]]
+            axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=7)
             axis.set_xlabel(SIDES[kind])
             axis.grid(alpha=0.3)
         axes[0, 0].set_ylabel(metric.replace("_", " ") if metric != "nll" else "nats per token")
-        axes[0, -1].legend(fontsize=8)
+        drawn.legend(loc="outside right upper", fontsize=8)
         return drawn
 
-    return Picture("What context buys", LEAD, f"{', '.join(runs)}; Lexigraph {__version__}", figure)
+    return Picture("What context buys", LEAD, f"Lexigraph {__version__}", figure)
