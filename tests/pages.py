@@ -183,7 +183,7 @@ def smaller(words: list[str]) -> list[str]:
         options = next(place for place, word in enumerate(words) if word.startswith("--"))
         changes = tiny(words[2:options])
     elif words[1] == "train" and "--resume" not in words:
-        inherited = ("model", "tokenizer") if "--from" in words else ()
+        inherited = ("model", "tokenizer", "parts") if "--from" in words else ()
         changes = {key: value for key, value in tiny([words[2]]).items() if key.split(".")[0] not in inherited}
     elif "--resume" in words and "--set" in words:
         changes = {"train.steps": 4}
