@@ -235,7 +235,11 @@ def test_pairs_are_for_the_recipes_that_say_so(write):
     how = f"--data {path} {columns} --out runs"
     assert f"lexigraph train transformer {how}/transformer" in report.commands
     named = [command.split()[2] for command in report.commands]
-    assert named == ["prefix-lm", "seq2seq", "transformer"]  # not dates or transformer-multi30k-gpu, which are for other texts
+    assert named == [
+        "prefix-lm",
+        "seq2seq",
+        "transformer",
+    ]  # not dates or transformer-multi30k-gpu, which are for other texts
     assert only(report).reason.endswith("the records are pairs.")
 
 
