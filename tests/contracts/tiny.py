@@ -86,7 +86,6 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     ),
     "classifier-bert": ("classifier", {"model.encoder": "bag", "model.pooling": "mean", **BERT}),
     "clip-vit": ("clip", {"model.encoder": "vit", "objective.crop": 1}),
-    "image-text-apart": ("image-text", {"model.fusion": "apart", "model.stem": False}),
     "captioner-mean": ("captioner", {"model.attention": "none", "model.decoder_layers": 2, "model.tied": False}),
     "captioner-hard": ("captioner", {"model.hard": True, "model.attention": "general", "objective.doubly": 0.5}),
     "captioner-transformer": (

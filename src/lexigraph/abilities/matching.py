@@ -20,8 +20,6 @@ from lexigraph.abilities.vectors import Neighbour, Vectors
 from lexigraph.errors import UsageError
 from lexigraph.latent.geometry import neighbours
 from lexigraph.models.clip import CLIP
-from lexigraph.models.image_text import CAPTION, ImageTextMatcher
-from lexigraph.text.images import IMAGE
 from lexigraph.words.progress import Report
 
 PICTURES = (Path, np.ndarray, Mapping)
@@ -71,23 +69,6 @@ class Matcher(TextModel):
     def pair_scores(self, pictures: Sequence[Input], texts: Sequence[str]) -> Float[np.ndarray, "pictures texts"]:
         """How well each picture goes with each text: logits, of which a softmax makes shares."""
         raise self._cannot("match")
-
-
-class JointMatcher(Matcher):
-    """Reads a text and a picture together, and says whether they belong to each other."""
-
-    network: ImageTextMatcher
-
-    def pair_scores(self, pictures: Sequence[Input], texts: Sequence[str]) -> Float[np.ndarray, "pictures texts"]:
-        """log p / (1 - p) of each pair, by reading each."""
-        self._sentences(texts)  # says which one cannot be read
-        shown = [each[IMAGE] if isinstance(each, Mapping) else each for each in pictures]
-        pairs = [{IMAGE: picture, CAPTION: text} for picture in shown for text in texts]
-        found = []
-        with torch.inference_mode():
-            for batch in self._batches(pairs):
-                found.append(self.network(batch["images"], batch["ids"], batch["lengths"]).double().cpu().numpy())
-        return np.concatenate(found).reshape(len(shown), len(texts))
 
 
 class PairedVectors(Matcher, Vectors):

@@ -34,6 +34,8 @@ COMMANDS = {  # ability → what one types after the run
     "tag": '"She sings ."',
     "parse": '"She sings ."',
     "classify": '"A sentence."',
+    "caption": "picture.png",
+    "match": "picture.png --text 'a dog' --text 'a cat'",
     "estimate": '"[[0.3, 1], [0.9, 0], [0.4, 1]]"',
     "encode": '"A sentence." --out vectors.npy',
     "decode": "vectors.npy",
