@@ -42,6 +42,7 @@ class PairedVectors(Vectors):
     """A vector for a picture and one for a text, near where they go together."""
 
     network: CLIP
+    of_unknown_words = ": they are read as unknown"
 
     def encode(  # type: ignore[override]
         self,
