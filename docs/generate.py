@@ -33,7 +33,7 @@ SECTIONS = {
     "words": "How words become vectors, for recipes of word vectors.",
     "expected": "The score that a recipe states.",
 }
-ANSWERS = {"answer", "choose", "classify", "tag", "parse", "estimate"}  # abilities of predictors
+ANSWERS = {"answer", "caption", "choose", "match", "classify", "tag", "parse", "estimate"}  # abilities of predictors
 PLUMBING = {  # what is public for the rest of the package, not for its users
     *(
         "finish",

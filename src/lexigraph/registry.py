@@ -310,17 +310,6 @@ SYSTEMS: dict[str, System] = {
             "accumulation": "a pair is told from the others of the same batch",
         },
     ),
-    "image-text": System(
-        "lexigraph.models.image_text:ImageTextMatcher",
-        "lexigraph.abilities.matching:JointMatcher",
-        "matching",
-        ("match",),
-        fields=("image", "caption"),
-        exempt={
-            "causality": "a text and a picture are read as a whole before they are judged",
-            "cache": "it judges a pair and writes no text step by step",
-        },
-    ),
     "lstm-autoencoder": System(
         "lexigraph.models.lstm_autoencoder:LSTMAutoencoder",
         "lexigraph.abilities.spaces:SentenceSpace",

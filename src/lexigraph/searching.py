@@ -115,12 +115,13 @@ def search_pictures(
     loaded = TextModel.load(model)
     assert isinstance(loaded, PairedVectors)
     wanted = loaded.encode(Path(query) if Path(query).suffix.lower() in PICTURES else str(query))
-    shape, known, vectors = loaded.network.numbers.shape, list[str](), list[np.ndarray]()
+    known: list[str] = []
+    vectors: list[np.ndarray] = []
     for first in range(0, len(files), TOGETHER):
         read = []
         for file in files[first : first + TOGETHER]:
             try:
-                read.append(images.read(file, shape=shape))
+                read.append(images.read(file, shape=loaded.network.numbers.shape))
                 known.append(file)
             except LexigraphError as error:
                 warnings.warn(f"Left out: {error}", stacklevel=2)

@@ -113,7 +113,6 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
     "similarity-pooled": ("similarity", {"model.pooling": "mean", "parts.reader.system": "xlnet"}),
     "choices-apart": ("choices", {"model.pairs": "apart", "model.symmetric": True, "model.activation": "tanh"}),
     "clip-vit": ("clip", {"model.encoder": "vit", "objective.crop": 1}),
-    "image-text-apart": ("image-text", {"model.fusion": "apart", "model.stem": False}),
     "captioner-mean": ("captioner", {"model.attention": "none", "model.decoder_layers": 2, "model.tied": False}),
     "captioner-hard": ("captioner", {"model.hard": True, "model.attention": "general", "objective.doubly": 0.5}),
     "captioner-transformer": (

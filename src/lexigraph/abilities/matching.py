@@ -15,13 +15,11 @@ import torch
 from jaxtyping import Float, Float32
 
 from lexigraph.abilities.asking import many, whole
-from lexigraph.abilities.textmodel import BATCH_SIZE, Input, TextModel
+from lexigraph.abilities.textmodel import BATCH_SIZE, Input
 from lexigraph.abilities.vectors import Neighbour, Vectors
 from lexigraph.errors import UsageError
 from lexigraph.latent.geometry import neighbours
 from lexigraph.models.clip import CLIP
-from lexigraph.models.image_text import CAPTION, ImageTextMatcher
-from lexigraph.text.images import IMAGE
 from lexigraph.words.progress import Report
 
 PICTURES = (Path, np.ndarray, Mapping)
@@ -40,60 +38,11 @@ class Match:
         return self.text
 
 
-class Matcher(TextModel):
-    """Says how well pictures and texts go together."""
-
-    def match(
-        self, pictures: object, texts: str | Sequence[str], *, template: str = "{}"
-    ) -> list[Match] | list[list[Match]]:
-        """For each picture the texts, the one that goes with it best first.
-
-        pictures: files, arrays of 8 bits a channel, or records with the field `image`; one or many.
-        template: what the texts stand in: with names of classes and "a photo of a {} .", the first of each picture is
-            its class, though none was learned.
-
-            >>> model.match(Path("beach.jpg"), ["dog", "cat"], template="A {} .")[0]        # doctest: +SKIP
-            Match(text='dog', score=…, probability=0.98)
-        """
-        if "{}" not in template:
-            raise UsageError(f"The template {template!r} has no {{}}, where the texts go.")
-        listed = list(pictures) if isinstance(pictures, np.ndarray) and pictures.ndim == 4 else pictures
-        every, one = many(listed, EITHER, "picture")
-        given, _ = many(texts)
-        scores = self.pair_scores(every, [template.replace("{}", text) for text in given])
-        found = []
-        for row in scores:
-            shares = np.exp(row - row.max()) / np.exp(row - row.max()).sum()
-            order = np.argsort(-row, kind="stable").tolist()
-            found.append([Match(given[i], float(row[i]), float(shares[i])) for i in order])
-        return found[0] if one else found
-
-    def pair_scores(self, pictures: Sequence[Input], texts: Sequence[str]) -> Float[np.ndarray, "pictures texts"]:
-        """How well each picture goes with each text: logits, of which a softmax makes shares."""
-        raise self._cannot("match")
-
-
-class JointMatcher(Matcher):
-    """Reads a text and a picture together, and says whether they belong to each other."""
-
-    network: ImageTextMatcher
-
-    def pair_scores(self, pictures: Sequence[Input], texts: Sequence[str]) -> Float[np.ndarray, "pictures texts"]:
-        """log p / (1 - p) of each pair, by reading each."""
-        self._sentences(texts)  # says which one cannot be read
-        shown = [each[IMAGE] if isinstance(each, Mapping) else each for each in pictures]
-        pairs = [{IMAGE: picture, CAPTION: text} for picture in shown for text in texts]
-        found = []
-        with torch.inference_mode():
-            for batch in self._batches(pairs):
-                found.append(self.network(batch["images"], batch["ids"], batch["lengths"]).double().cpu().numpy())
-        return np.concatenate(found).reshape(len(shown), len(texts))
-
-
-class PairedVectors(Matcher, Vectors):
+class PairedVectors(Vectors):
     """A vector for a picture and one for a text, near where they go together."""
 
     network: CLIP
+    of_unknown_words = ": they are read as unknown"
 
     def encode(  # type: ignore[override]
         self,
@@ -136,7 +85,33 @@ class PairedVectors(Matcher, Vectors):
             ]
         return np.concatenate(found)
 
+    def match(
+        self, pictures: object, texts: str | Sequence[str], *, template: str = "{}"
+    ) -> list[Match] | list[list[Match]]:
+        """For each picture the texts, the one that goes with it best first.
+
+        pictures: files, arrays of 8 bits a channel, or records with the field `image`; one or many.
+        template: what the texts stand in: with names of classes and "a photo of a {} .", the first of each picture is
+            its class, though none was learned.
+
+            >>> model.match(Path("beach.jpg"), ["dog", "cat"], template="A {} .")[0]        # doctest: +SKIP
+            Match(text='dog', score=…, probability=0.98)
+        """
+        if "{}" not in template:
+            raise UsageError(f"The template {template!r} has no {{}}, where the texts go.")
+        listed = list(pictures) if isinstance(pictures, np.ndarray) and pictures.ndim == 4 else pictures
+        every, one = many(listed, EITHER, "picture")
+        given, _ = many(texts)
+        scores = self.pair_scores(every, [template.replace("{}", text) for text in given])
+        found = []
+        for row in scores:
+            shares = np.exp(row - row.max()) / np.exp(row - row.max()).sum()
+            order = np.argsort(-row, kind="stable").tolist()
+            found.append([Match(given[i], float(row[i]), float(shares[i])) for i in order])
+        return found[0] if one else found
+
     def pair_scores(self, pictures: Sequence[Input], texts: Sequence[str]) -> Float[np.ndarray, "pictures texts"]:
+        """How well each picture goes with each text: logits, of which a softmax makes shares."""
         shown = [Path(each) if isinstance(each, str) else each for each in pictures]
         scale = float(self.network.sharpness.detach().exp())
         return scale * np.asarray(self.encode(shown) @ self.encode(list(texts)).T, np.float64)

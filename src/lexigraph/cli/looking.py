@@ -36,7 +36,9 @@ def _flag(name: str, about: str) -> typer.models.OptionInfo:
 
 Run = Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder; --cliff needs none.")]
 Alignment = Annotated[bool, _flag("alignment", "A translator: where it looked while it wrote each piece.")]
-Attention = Annotated[bool, _flag("attention", "A transformer: what each head of each layer looks at.")]
+Attention = Annotated[
+    bool, _flag("attention", "A transformer: what each head of each layer looks at; a captioner: each word.")
+]
 Probabilities = Annotated[
     bool, _flag("probabilities", "A language model: each token's probability, and its alternatives.")
 ]

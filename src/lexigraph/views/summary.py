@@ -35,6 +35,8 @@ COMMANDS = {  # ability → what one types after the run
     "parse": '"She sings ."',
     "classify": '"A sentence."',
     "answer": '"Who wrote it?" --file FILE',
+    "caption": "picture.png",
+    "match": "picture.png --text 'a dog' --text 'a cat'",
     "estimate": '"[[0.3, 1], [0.9, 0], [0.4, 1]]"',
     "choose": '"The keys to the cabinet" "is" "are"',
     "encode": '"A sentence." --out vectors.npy',
