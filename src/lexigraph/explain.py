@@ -112,6 +112,8 @@ def allowed(kind: Any, low: float = -math.inf, high: float = math.inf) -> str:
 
     >>> allowed(int, 1), allowed(Literal["pre", "post"]), allowed(tuple[float, ...], 0, 1)
     ('a whole number, at least 1', 'pre or post', 'a list of numbers, from 0 to 1')
+    >>> allowed(tuple[Literal["rouge", "answers"], ...])
+    'a list of rouge or answers'
     """
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Literal:
@@ -119,7 +121,7 @@ def allowed(kind: Any, low: float = -math.inf, high: float = math.inf) -> str:
         return f"{', '.join(most)} or {last}" if most else last
     if origin is tuple:
         count = "a list of " if arguments[-1] is Ellipsis else f"{len(arguments)} "
-        words = count + PLURALS[arguments[0]]
+        words = count + (allowed(arguments[0]) if get_origin(arguments[0]) is Literal else PLURALS[arguments[0]])
     elif origin is dict:
         words = f"a table of {PLURALS[arguments[1]]}"
     elif origin is not None:  # a union with None
