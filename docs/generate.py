@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -33,7 +33,12 @@ SECTIONS = {
     "words": "How words become vectors, for recipes of word vectors.",
     "expected": "The score that a recipe states.",
 }
-ANSWERS = {"answer", "caption", "choose", "match", "classify", "tag", "parse", "estimate"}  # abilities of predictors
+KINDS = {  # of systems, by what one of them can do: the page of its keys, and what it is called
+    "translate": ("translator-keys.md", "Keys of translators", "write a text about another one"),
+    "generate": ("model-keys.md", "Keys of language models", "go on with a text"),
+    "encode": ("encoder-keys.md", "Keys of encoders", "make vectors of texts"),
+    "": ("answer-keys.md", "Keys of predictors", "answer at once"),
+}
 PLUMBING = {  # what is public for the rest of the package, not for its users
     *(
         "finish",
@@ -61,10 +66,10 @@ PLUMBING = {  # what is public for the rest of the package, not for its users
 def main() -> None:
     pages = {
         "keys.md": keys(),
-        "model-keys.md": model_keys("Keys of models", "write or encode texts", lambda own: not own & ANSWERS),
-        "answer-keys.md": model_keys("Keys of predictors", "answer at once", lambda own: bool(own & ANSWERS)),
+        **{page: model_keys(title, what, ability) for ability, (page, title, what) in KINDS.items()},
         "commands.md": commands("Commands", ["Training", "Text", "Runs"], COMMANDS),
-        "model-commands.md": commands("Commands of models", ["Abilities"], MODEL_COMMANDS),
+        "model-commands.md": commands("Commands of models that write", ["Writing"], MODEL_COMMANDS),
+        "answer-commands.md": commands("Commands of models that answer", ["Answering"], MODEL_COMMANDS),
         "space-commands.md": commands("Commands of sentence spaces", ["Sentence spaces"], SPACE_COMMANDS),
         "word-commands.md": group("Commands of word vectors", WORD_COMMANDS, "words", cli.WORDS),
         "statistical-commands.md": group(
@@ -101,7 +106,8 @@ def keys() -> str:
     lines = [
         "# Keys of recipes",
         "A recipe is a TOML file of sections; `--set section.key=value` changes a key. The keys of `[model]` and",
-        "`[objective]` belong to systems: [keys of models](model-keys.md) and of [predictors](answer-keys.md).",
+        "`[objective]` belong to systems: keys of [language models](model-keys.md), [encoders](encoder-keys.md),",
+        "[translators](translator-keys.md) and [predictors](answer-keys.md).",
         "`lexigraph explain KEY` shows a key with the recipes that set it and why, `lexigraph recipes NAME --keys`",
         "all keys of a recipe with their values.",
     ]
@@ -110,18 +116,24 @@ def keys() -> str:
     return _page(*lines)
 
 
-def model_keys(title: str, what: str, wanted: Callable[[set[str]], bool]) -> str:
+def model_keys(title: str, what: str, ability: str) -> str:
     lines = [
         f"# {title}",
         f"What `[model]` and `[objective]` of a recipe may hold, for systems that {what}. The other sections are "
         "those of [all recipes](keys.md).",
         "A part of a network, `[parts.NAME]`, has `system`, `vocabulary` and the keys of that system's model.",
     ]
-    for name in (name for name in sorted(SYSTEMS) if wanted(set(SYSTEMS[name].abilities))):
+    for name in (name for name in sorted(SYSTEMS) if _kind(name) == ability):
         recipe = next(each for each in recipes.names() if recipes.system_of(recipes.source(each).tables) == name)
         found = [key for part in ("model", "objective") for key in _keys_of(part, recipe)]
         lines += ["", f"## {name}", "", *_key_table(found)]
     return _page(*lines)
+
+
+def _kind(name: str) -> str:
+    """The first of KINDS that a system is of; one that names classes or writes captions is none but a predictor."""
+    own = set(SYSTEMS[name].abilities)
+    return next(ability for ability in KINDS if ability in own or not ability)
 
 
 def _keys_of(section: str, recipe: str) -> list[explain.Key]:
@@ -143,14 +155,16 @@ COMMANDS = (
     "error; a verb exits with 0 when it is done, with 1 and a sentence when the work failed, and with 2 when it was",
     "asked in a wrong way. `--debug`, wherever it stands, shows the whole traceback of an error.",
     "",
-    "More: [commands of models](model-commands.md), [of sentence spaces](space-commands.md),",
+    "More: commands of models that [write](model-commands.md) and [answer](answer-commands.md),",
+    "[of sentence spaces](space-commands.md),",
     "[of word vectors](word-commands.md), [of translation by counting](statistical-commands.md).",
 )
 MODEL_COMMANDS = (
     "What a trained model can do; `lexigraph recipes` says which system can do what. `RUN` is a run folder or the",
     "name of a bundled model. Texts are arguments, or lines of standard input.",
     "",
-    "More: [commands](commands.md), [of sentence spaces](space-commands.md), [of word vectors](word-commands.md).",
+    "More: [commands](commands.md), of models that [write](model-commands.md) and [answer](answer-commands.md),",
+    "[of sentence spaces](space-commands.md), [of word vectors](word-commands.md).",
 )
 SPACE_COMMANDS = (
     "What a model does that has a vector for each sentence: the autoencoders `picture` and `lstm-autoencoder`, and",
