@@ -323,7 +323,7 @@ def by_flex(
         return seen if inside is None else seen & inside[row, key]
 
     rows = None if inside is None and everywhere is None else len(q)
-    named = lambda row, head, query, key: allowed(row, head, query, key)  # noqa: E731  its arguments are counted
+    named = lambda row, head, query, key: allowed(row, head, query, key)  # noqa: E731  torch counts its arguments
     blocks = create_block_mask(named, rows, q.shape[1], length, length, q.device, _compile=q.is_cuda)
     return _flex(q.is_cuda)(q, k, v, block_mask=blocks)
 
