@@ -27,8 +27,8 @@ def parted(articles: list[Article]) -> dict[str, list[Article]]:
 
 def main(source: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    content = lzma.decompress(source.read_bytes()) if source.suffix == ".xz" else source.read_bytes()
-    articles = json.loads(content)["data"]
+    packed = source.read_bytes()
+    articles = json.loads(lzma.decompress(packed) if source.suffix == ".xz" else packed)["data"]
     for name, own in parted(articles).items():
         (out / f"{name}.json").write_text(json.dumps({"data": own}, ensure_ascii=False), encoding="utf-8")
         questions = sum(len(paragraph["qas"]) for article in own for paragraph in article["paragraphs"])

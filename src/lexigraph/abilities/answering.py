@@ -150,18 +150,17 @@ class Answerer(TextModel):
     def _windows(self, asked: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[int, int, dict[str, Row]]]:
         """Question and passage by their numbers, with the columns of every window, as a table would cut them."""
         columns = {name: column for name, column in columns_of(self.recipe).items() if not column.optional}
-        encoder, traits = ColumnEncoder(columns, self.vocabularies), self.network.traits
-        known: dict[str, dict[str, Row]] = {}  # passages that several questions are asked of
+        of_question = ColumnEncoder({QUESTION: columns.pop(QUESTION)}, self.vocabularies)
+        of_passage, traits = ColumnEncoder(columns, self.vocabularies), self.network.traits
+        known: dict[str, dict[str, Row]] = {}  # passages that the question before was asked of, too
         for number_of_question, (question, passages) in enumerate(asked):
             if number_of_question and passages is not asked[number_of_question - 1][1]:
                 known.clear()
+            (row,) = of_question.rows([Example("", {QUESTION: question})])[QUESTION]
             for number_of_passage, passage in enumerate(passages):
-                values = {QUESTION: question, CONTEXT: passage}
                 if passage not in known:
-                    rows = encoder.rows([Example("", values)])
-                    known[passage] = {name: row[0] for name, row in rows.items()}
-                own = {QUESTION: columns[QUESTION]}
-                row = ColumnEncoder(own, self.vocabularies).rows([Example("", values)])[QUESTION][0]
+                    rows = of_passage.rows([Example("", {CONTEXT: passage})])
+                    known[passage] = {name: own[0] for name, own in rows.items()}
                 context, offsets = (np.asarray(known[passage][name]) for name in (CONTEXT, OFFSETS))
                 step = traits.context - traits.overlap
                 for start in range(0, max(1, len(offsets) - traits.overlap), step):
