@@ -40,7 +40,11 @@ CASES = {
         "train t5-edits --out run --set data.task_temperature=0", "data.task_temperature", "0.001"
     ),
     "a prefix language model of nothing": usage(
-        "train prefix-lm --data pairs.tsv --out run --set parts.reader.tied=false", "gpt", "--from", "tied", given=TASK
+        "train prefix-lm --data pairs.tsv --out run --set parts.reader.tied=false",
+        "gpt",
+        "--from",
+        "tied",
+        given=TASK,
     ),
     "an unknown measure": usage(
         "train t5-edits --out run --set 'eval.measures=[\"meteor\"]'", "eval.measures", "rouge"

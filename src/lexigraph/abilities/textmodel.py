@@ -49,19 +49,8 @@ Input: TypeAlias = "Value | Mapping[str, Value]"  # the first field of an exampl
 Inputs: TypeAlias = "str | Path | Mapping[str, Value] | Iterable[Input]"  # one example or several
 ABILITIES = (
     *("encode", "decode", "pictures", "read", "blend", "solve", "sample", "neighbours"),
-    *(
-        "generate",
-        "complete",
-        "score",
-        "rank",
-        "translate",
-        "align",
-        "summarise",
-        "fill",
-        "tag",
-        "classify",
-        "estimate",
-    ),
+    *("generate", "complete", "score", "rank", "translate", "align", "summarise"),
+    *("fill", "tag", "classify", "estimate"),
     *("answer", "parse", "caption", "match"),
 )
 

@@ -133,11 +133,6 @@ def fields_of(columns: Columns) -> dict[str, bool]:
     return fields | dict.fromkeys(leads_of(columns), False)
 
 
-def fields_read(columns: Columns, kind: str) -> set[str]:
-    """The fields that columns of a kind are read from."""
-    return {column.field_of(name) for name, column in columns.items() if column.kind == kind}
-
-
 def leads_of(columns: Columns) -> list[str]:
     """The fields that name a special token to put in front of a text."""
     return [column.lead for column in columns.values() if column.lead]
@@ -325,8 +320,9 @@ def _records(
     fields, texts = fields_of(columns), cleaned_fields(columns)
     first = next(iter(fields))
     arrays = {column.field_of(name): column.kind for name, column in columns.items() if column.kind in ARRAYS}
-    leads = [field for field in leads_of(columns) if fields_read(columns, "class") >= {field}]  # no name: a task, too
-    classes = [field for field in fields_read(columns, "class") if field not in leads]
+    classes = [column.field_of(name) for name, column in columns.items() if column.kind == "class"]
+    leads = [field for field in leads_of(columns) if field in classes]  # a task, and to have no name is one, too
+    classes = [field for field in classes if field not in leads]
     hung = {
         c.field_of(name): columns[c.aligned].field_of(c.aligned) for name, c in columns.items() if c.kind == "heads"
     }
