@@ -53,3 +53,5 @@ def test_answers_are_compared_as_squad_does(answer, right, exactly, words):
 def test_all_targets_of_a_question_are_right():
     found = answer_scores(["q", "q", "r"], ["two", "two", "no"], ["2", "two", "yes"])
     assert found["exact"]["value"] == found["f1"]["value"] == np.mean([1, 0])
+    apart = answer_scores([("up", "q"), ("down", "q")], ["two", "two"], ["2", "two"])  # the same text in two tasks
+    assert apart["exact"]["value"] == np.mean([0, 1])

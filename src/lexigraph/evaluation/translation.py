@@ -22,7 +22,7 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypedDict
 
@@ -198,12 +198,12 @@ def _written(model: Translator, table: Table) -> Written:
     if "rouge" in model.recipe.eval.measures:
         whole["rouge"] = rouge_scores(read, written, wanted)
     if "answers" in model.recipe.eval.measures:
-        whole["answers"] = answer_scores(read, written, wanted)
+        whole["answers"] = answer_scores(list(zip(named.tolist(), read, strict=True)), written, wanted)
     return whole
 
 
-def answer_scores(asked: Sequence[str], written: Sequence[str], right: Sequence[str]) -> dict[str, Figure]:
-    """Exact match and F1 of what was written for each source; all of its targets are right."""
+def answer_scores(asked: Sequence[Hashable], written: Sequence[str], right: Sequence[str]) -> dict[str, Figure]:
+    """Exact match and F1 of what was written for each source, as one task has it; all of its targets are right."""
     answers, every = dict(zip(asked, written, strict=True)), defaultdict(list)
     for source, target in zip(asked, right, strict=True):
         every[source].append(target)
