@@ -93,7 +93,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
         "classifier-pairs",
         {"model.pairs": "apart", "model.encoder": "gru", "model.pooling": "last", "model.hidden": [16]},
     ),
-    "similarity-pooled": ("similarity", {"model.pooling": "mean", "parts.reader.system": "xlnet"}),
+    "similarity-together": ("similarity", {"model.pairs": "together", "parts.reader.system": "xlnet"}),
     "choices-apart": ("choices", {"model.pairs": "apart", "model.symmetric": True, "model.activation": "tanh"}),
     "picture-analogies": (
         "picture",

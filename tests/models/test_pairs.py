@@ -208,7 +208,8 @@ def test_a_model_of_choices_chooses(tiny_runs):
     for each, (_, listed) in zip(found, questions, strict=True):
         assert each.text == listed[each.number]
         assert each.probability == max(each.probabilities)
-    assert found[0] == model.choose({"text": "The key", "choices": ["is", "are"]})
+    alone = model.choose({"text": "The key", "choices": ["is", "are"]})
+    assert alone.probabilities == pytest.approx(found[0].probabilities, abs=1e-5)
     shown = CliRunner().invoke(app, ["choose", str(model.path), "The key", "is", "are"]).output
     assert shown.split("\t")[:2] == [str(found[0].number), found[0].text]
     (item,) = json.loads(

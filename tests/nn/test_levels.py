@@ -21,7 +21,9 @@ def names_of(network):
     return [{known[id(parameter)] for parameter in level} for level in levels(network)]
 
 
-@pytest.mark.parametrize("system", ["bert", "electra", "gpt", "xlnet", "elmo", "classifier-tuned", "tagger-bert"])
+@pytest.mark.parametrize(
+    "system", ["bert", "electra", "gpt", "xlnet", "elmo", "lstm-lm", "unitary-lm", "tagger-bert"]
+)
 def test_every_weight_is_of_one_level(system):
     network = newborn(system)
     found = names_of(network)
@@ -46,6 +48,14 @@ def test_each_layer_learns_at_a_share_of_the_rate_of_the_one_above():
         expected = 1.0 if name.startswith("output.") else 0.5 if ".layers.1." in name else 0.25
         expected = 0.1 * 0.5**3 if name.startswith("reader.embedding.") else expected
         assert share[id(parameter)] == pytest.approx(expected), name
+
+
+@pytest.mark.parametrize(("system", "top"), [("lstm-lm", "_l1"), ("unitary-lm", ".blocks.1.")])
+def test_recurrent_layers_are_levels_too(system, top):
+    first, second, tables = names_of(newborn(system, **{"model.layers": 2}))
+    assert any(top in name for name in first)
+    assert not any(top in name for name in second)
+    assert tables == {"embedding.weight"}
 
 
 def test_a_network_without_layers_is_refused():

@@ -76,6 +76,8 @@ class Objective:
 class RecurrentLanguageModel(LanguageNetwork):
     """The network; `network(ids)` gives logits."""
 
+    layer_names = r"\.kernel\..*_l(\d+)$|\.blocks\.(\d+)\.cells\."  # of fused kernels, and of our own
+
     def __init__(self, config: Config, objective: Objective, vocabularies: Vocabularies) -> None:
         super().__init__()
         tokens = vocabularies.tokens()

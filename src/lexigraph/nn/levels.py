@@ -42,7 +42,8 @@ def levels(network: Network) -> list[list[nn.Parameter]]:
 def _levels_of(reader: Reader) -> list[list[nn.Parameter]]:
     """Of a reader by itself."""
     named = dict(reader.named_parameters())
-    layers = {name: int(found[1]) for name in named if (found := re.search(reader.layer_names, name))}
+    matches = {name: match for name in named if (match := re.search(reader.layer_names, name))}
+    layers = {name: int(match[match.lastindex or 0]) for name, match in matches.items()}
     if not layers:
         return [list(named.values())]
     top = max(layers.values())

@@ -217,8 +217,8 @@ class TextNetwork(Network):
             self.convolutions = Convolutions(width, config.dim, config.widths)
             width = config.dim * len(config.widths)
         self.attention = Attention(width) if config.pooling == "attention" else None
-        if config.pooling == "summary" and hasattr(self.reader, "pool"):
-            self.reader.pool.requires_grad_(True)  # pre-training may have left it untouched
+        if config.pooling == "summary" and (pool := getattr(self.reader, "pool", None)):
+            pool.requires_grad_(True)  # pre-training may have left it untouched
         sizes = [4 * width if config.pairs != "none" and not self.together else width, *config.hidden]
         self.hidden = nn.ModuleList(nn.Linear(*each) for each in pairwise(sizes))
         self.width = sizes[-1]
