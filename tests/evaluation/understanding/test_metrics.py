@@ -81,3 +81,5 @@ def test_pairing_sees_what_two_intervals_hide():
     assert found["interval"][0] > 0
     none = metrics.difference(metrics.accuracy, true, [worse], [worse])
     assert none == {"value": 0.0, "interval": [0.0, 0.0]}
+    seeds = [better, worse, true]  # each is as good as itself, however seeds differ
+    assert metrics.difference(metrics.accuracy, true, seeds, seeds) == {"value": 0.0, "interval": [0.0, 0.0]}

@@ -6,7 +6,8 @@
     pearson     of true and estimated numbers;  spearman    of their ranks, which are taken once
 
 A system was trained with several seeds, so its value is the mean over them. Intervals resample both, the examples and
-the seeds; for a difference, the examples are the same on both sides (a paired bootstrap).
+the seeds; for a difference, the examples are the same on both sides (a paired bootstrap), and so are the seeds, or
+the draws of a few labels, where both have as many.
 
 >>> accuracy(["yes", "no"], ["yes", "yes"])
 0.5
@@ -137,7 +138,7 @@ def spread(metric: Metric, true: Answers, runs: Sequence[Answers]) -> Spread:
     """A metric of a system that was trained with several seeds: its answers of each."""
     values = [metric(true, called) for called in runs]
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    ends = _ends(_resampled(metric, true, runs, 0)) if len(true) >= FEWEST else []
+    ends = _ends(_resampled(metric, true, runs)) if len(true) >= FEWEST else []
     return {"value": float(np.mean(values)), "interval": ends, "deviation": deviation, "seeds": values}
 
 
@@ -146,7 +147,7 @@ def difference(metric: Metric, true: Answers, runs: Sequence[Answers], others: S
     first, second = (np.mean([metric(true, called) for called in each]) for each in (runs, others))
     ends: list[float] = []
     if len(true) >= FEWEST:
-        ends = _ends(_resampled(metric, true, runs, 0) - _resampled(metric, true, others, 1))
+        ends = _ends(_resampled(metric, true, runs) - _resampled(metric, true, others))
     return {"value": float(first - second), "interval": ends}
 
 
@@ -154,10 +155,10 @@ def _ends(values: Float[np.ndarray, " resamples"]) -> list[float]:
     return [float(end) for end in np.quantile(values, (0.025, 0.975))]
 
 
-def _resampled(metric: Metric, true: Answers, runs: Sequence[Answers], side: int) -> Float[np.ndarray, " resamples"]:
-    """The mean over resampled seeds, on resampled examples, which are the same on both sides of a comparison."""
+def _resampled(metric: Metric, true: Answers, runs: Sequence[Answers]) -> Float[np.ndarray, " resamples"]:
+    """The mean over resampled seeds, on resampled examples: the same for every system of as many seeds."""
     n = len(true)
     weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(np.float64)
     values = np.stack([metric.value(weights @ metric.rows(true, called)) for called in runs])
-    drawn = np.random.default_rng([1, side]).integers(len(runs), size=(len(runs), RESAMPLES))
+    drawn = np.random.default_rng([1, len(runs)]).integers(len(runs), size=(len(runs), RESAMPLES))
     return np.take_along_axis(values, drawn, 0).mean(0)
