@@ -1,7 +1,7 @@
 """What context buys: models of one size, trained as long as each other with one window, read in blocks and sliding.
 
     python benchmarks/documents.py $LEXIGRAPH_DATA/wikipedia-en-sample wiki
-    python benchmarks/context.py wiki out                                  a GPU: ten minutes with --seconds 150
+    python benchmarks/context.py wiki out                                  on a GPU
     python benchmarks/context.py wiki out --tiny --seconds 100             one thread of a CPU
 
 gpt, transformer-xl and shortformer (and others with --systems) share a tokenizer and a window; the width inside the
