@@ -315,8 +315,8 @@ def test_every_verb_of_translators_takes_a_direction(folder):
     assert [row["BLEU"] for row in table["beams"]] == ["100.00", "100.00"]
     assert "<2up>" in said(folder, "look", run, "--alignment", "a", "--to", "up", "--json")
     shown = said(folder, "eval", run, "--data", f"up={both}")
-    assert "by direction\tsentences\tbleu\tnll\n<2up>\t5\t100.0000\t" in shown
-    assert "by length\tsentences\tbleu\n1-5\t5\t100.0000\n" in shown
+    assert "by direction\tsentences\tbleu\texact\tnll\n<2up>\t5\t100.0000\t1.0000\t" in shown
+    assert "by length\tsentences\tbleu\texact\n1-5\t5\t100.0000\t1.0000\n" in shown
 
 
 def test_pairs_of_the_built_in_corpus_are_lines_with_a_tab(tiny_runs):
