@@ -98,10 +98,6 @@ CASES = {
     "a sheet that is no PNG": Case(
         "search . 'a dog' --model @clip --out a.svg", ("a.svg", ".png"), WRONG_USAGE, given={"bad.png": picture}
     ),
-    "parts of a contrastive batch": Case(
-        "train clip --data grammar --out run --set train.steps=1 --set train.accumulate=2 --set data.sentences=200",
-        ("train.accumulate", "must be 1"),
-    ),
     "positions of convolutions": Case(
         "look @captioner --positions", ("captioner", "no learned positions"), WRONG_USAGE
     ),
