@@ -84,13 +84,11 @@ class TextConfig:
     )
     pooling: Literal["last", "mean", "max", "attention", "summary"] = key(
         "max",
-        about="how the states of all words become one vector; summary: as a part of its kind does it, BERT's by the "
-        "first state, GPT's by the last",
+        about="how the states of all words become one vector; summary: what a part says of all (BERT's first state)",
     )
     pairs: Literal["none", "together", "apart"] = key(
         "none",
-        about="what an example is: a text; or two, which a part reads as one (together; without a part: apart), or "
-        "of which each has a vector (apart)",
+        about="an example is a text, or two: read by a part as one (together), or each with a vector (apart)",
     )
     symmetric: bool = key(False, about="of a pair: read in both orders, and the mean of both vectors taken")
     embedding: int = ranged(
