@@ -31,7 +31,7 @@ ORDER = (  # a module may import only from its own group and those before it
     {"resuming"},
     {"api"},
     {"entry"},
-    {"comparison", "searching", "understanding"},
+    {"comparison", "searching", "understanding", "finetuned"},
     {"cli", "studio", "__main__"},
 )
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}

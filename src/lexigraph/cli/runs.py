@@ -127,15 +127,8 @@ def evaluate(
     given: SuiteOptions = {"judge": judge, "domain": domain, "edits": edits,
                            "similarity": similarity, "quick": quick, "out": out, "force": force}  # fmt: skip
     own = {"tasks": tasks, "seeds": seeds, "labels": labels, "beside": beside, "vectors": vectors, "set": change}
-    asked = [name for name, value in {**given, **own, "train": train if suite else None}.items() if value]
-    for name in asked:
-        other = next((each for each, options in SUITES.items() if name in options), "")
-        if other and other != suite:
-            more = "; sts-b and sick are named by --data" if suite == "meaning" else ""
-            raise UsageError(f"--{name} belongs to --suite {other}{more}.")
-        if not suite and not (by_position and name in ("out", "force")):
-            more = ", or --by-position for a picture" if name == "out" else ""
-            raise UsageError(f"--{name} belongs to a suite: add --suite {' or --suite '.join(SUITES)}{more}.")
+    asked = {**given, **own, "train": train if suite else None}
+    _refuse_options_of_others(suite, [name for name, value in asked.items() if value], by_position)
     if suite and (window or stride or by_position):
         raise UsageError("--window, --stride and --by-position are not for suites: leave them out.")
     if suite and int8:
@@ -172,6 +165,18 @@ def evaluate(
         print_json(scores)
     else:
         _print_scores(scores)
+
+
+def _refuse_options_of_others(suite: str, asked: list[str], by_position: bool) -> None:
+    """Refuse options that belong to another suite, or to any where there is none."""
+    for name in asked:
+        other = next((each for each, options in SUITES.items() if name in options), "")
+        if other and other != suite:
+            more = "; sts-b and sick are named by --data" if suite == "meaning" else ""
+            raise UsageError(f"--{name} belongs to --suite {other}{more}.")
+        if not suite and not (by_position and name in ("out", "force")):
+            more = ", or --by-position for a picture" if name == "out" else ""
+            raise UsageError(f"--{name} belongs to a suite: add --suite {' or --suite '.join(SUITES)}{more}.")
 
 
 def demo(

@@ -26,7 +26,8 @@ from torch.nn import functional as F
 
 from lexigraph.errors import UsageError
 from lexigraph.nn.network import NO_PARTS, Examples, Outputs, Parts, Predictor, Seeds, ragged
-from lexigraph.nn.text_vectors import OTHER, TextConfig, TextNetwork, TextObjective, summed, vocabulary_of
+from lexigraph.nn.text_config import TextConfig, TextObjective, summed, vocabulary_of
+from lexigraph.nn.text_vectors import OTHER, TextNetwork
 from lexigraph.objectives.terms import Batch, Carry, Term, Terms
 from lexigraph.recipe import Recipe
 from lexigraph.registry import system

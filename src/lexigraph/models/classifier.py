@@ -23,7 +23,8 @@ from torch import Tensor
 from lexigraph.nn.classifier import LABEL, Classified, ClassifierNetwork, labelled, weights_of
 from lexigraph.nn.linear import OutputTable
 from lexigraph.nn.network import NO_PARTS, Examples, Parts, Seeds
-from lexigraph.nn.text_vectors import TextConfig, TextNetwork, TextObjective
+from lexigraph.nn.text_config import TextConfig, TextObjective
+from lexigraph.nn.text_vectors import TextNetwork
 from lexigraph.objectives.terms import Batch, Carry, Terms
 from lexigraph.recipe import Recipe
 from lexigraph.sections import key, ranged
