@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lexigraph.registry import SYSTEMS
+from lexigraph.nn.network import columns_of
 from lexigraph.text import builtin
+from lexigraph.text.records import fields_of
 
 SENTENCES = (
     "She laughed .",
@@ -22,7 +23,8 @@ def scored(found: Any) -> list[tuple[str, float]]:
 
 def inputs_of(model: Any) -> list[Any]:
     """Records of the built-in corpus, as the model's examples are: texts, pictures, trees."""
-    return [record.columns for record in builtin.records(SYSTEMS[model.recipe.system].fields, 4)]
+    needed = [field for field, required in fields_of(columns_of(model.recipe)).items() if required]
+    return [record.columns for record in builtin.records(needed, 4)]
 
 
 def answers_of(model: Any) -> Any:

@@ -153,7 +153,7 @@ def test_every_parameter_gets_a_gradient(system):
         assert parameter.grad.abs().sum() > 0, name
 
 
-@bound_by("overfit")
+@bound_by("overfit", forms_are_slow=True)
 def test_a_tiny_network_learns_eight_examples_by_heart(system):
     # eight sentences differ in how they begin, so that a share of log 8 per sentence stays
     batch = newborn(system).prepare(examples_of(system))

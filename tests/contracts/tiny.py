@@ -148,9 +148,12 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {  # systems in another form than
 SHORTEST = 8  # tokens of an example
 
 
-def bound_by(contract: str, ability: str = "") -> Any:
-    """Parametrises a test over the systems that keep this contract, and can do this."""
-    return pytest.mark.parametrize("system", forms_with(contract, ability))
+def bound_by(contract: str, ability: str = "", *, forms_are_slow: bool = False) -> Any:
+    """Parametrises a test over the systems that keep this contract, and can do this; their further forms may be left
+    to `make test-slow`."""
+    slow = [pytest.mark.slow] if forms_are_slow else []
+    names = forms_with(contract, ability)
+    return pytest.mark.parametrize("system", [pytest.param(n, marks=slow if n in FORMS else []) for n in names])
 
 
 def forms_with(contract: str, ability: str = "") -> list[str]:

@@ -136,7 +136,7 @@ TEXTS, OTHERS = ([np.array([2, *text, 2]) for text in side] for side in zip(*PAI
 def read_by_both(kind: str, **more: Any) -> tuple[bert.BERT, Any]:
     """Our BERT with its pooler, and a transformers network of this kind, with the same weights."""
     transformers = pytest.importorskip("transformers")
-    ours, whole = pair(SIZES[1], "BertForPreTraining", next_sentence=True)
+    ours, whole = pair(SIZES[1], "BertForPreTraining", second="order")
     theirs = getattr(transformers, kind)(transformers.BertConfig(**whole.config.to_diff_dict() | more)).eval()
     theirs.bert.load_state_dict(whole.bert.state_dict())
     return ours, theirs

@@ -78,7 +78,7 @@ class Classifier(TextModel):
         """What is to be classified as a list, and whether it was one: texts, pairs, pictures as files or arrays."""
         columns = columns_of(self.recipe)
         kinds = {column.kind for column in columns.values() if not column.optional}
-        if OTHER in columns:
+        if OTHER in columns and columns[OTHER].kind == "tokens":
             return cast("tuple[list[Input], bool]", pairs_of(given, "to classify"))
         if "image" not in kinds:
             return many(given, (str, Mapping))

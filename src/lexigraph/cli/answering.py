@@ -48,6 +48,7 @@ def answer(
     if not questions and "-" in (file or ()):
         raise UsageError("Standard input cannot hold both questions and text: give questions as arguments.")
     model = load_model(run, device, int8)
+    ask = model.answer  # refused here, if it is not for that
     writes = "translate" in model.abilities
     cut, written = {"n_best": n_best, "threshold": threshold}, {"beam": beam, "to": to}
     if wrong := next((name for name, value in (cut if writes else written).items() if value is not None), ""):
@@ -61,35 +62,20 @@ def answer(
     options = {name: value for name, value in (written if writes else cut).items() if value is not None}
     every = read_texts(questions, blank=False)
     with Printer(as_json) as show:
-        (_write if writes else _cut)(show, model, every, names, passages, options)
+        (_write if writes else _cut)(show, partial(ask, **options), every, names, passages)
 
 
-def _write(
-    show: Printer,
-    model: Any,
-    questions: Iterable[str],
-    names: list[str],
-    passages: list[str],
-    options: dict[str, Any],
-) -> None:
+def _write(show: Printer, ask: Any, questions: Iterable[str], names: list[str], passages: list[str]) -> None:
     """Answers in a model's own words."""
     if len(passages) > 1:
-        raise UsageError(f"A {model.recipe.system} model is asked about one text, and there are {len(passages)}.")
-    ask = partial(model.answer, context=passages[0] if passages else None, **options)
-    for question, found in answers(ask, questions):
+        raise UsageError(f"A model that writes its answers is asked about one text, and there are {len(passages)}.")
+    for question, found in answers(partial(ask, context=passages[0] if passages else None), questions):
         show(found, {"question": question, "answer": found})
 
 
-def _cut(
-    show: Printer,
-    model: Any,
-    questions: Iterable[str],
-    names: list[str],
-    passages: list[str],
-    options: dict[str, Any],
-) -> None:
+def _cut(show: Printer, ask: Any, questions: Iterable[str], names: list[str], passages: list[str]) -> None:
     """Answers that stand in the texts."""
-    for question, found in answers(lambda block: model.answer(block, passages, **options), questions):
+    for question, found in answers(partial(ask, context=passages), questions):
         candidates = [
             {"text": each.text, "score": each.score, "begin": each.begin, "end": each.end}
             | {"passage": each.passage, "where": _where(each, names, passages)}

@@ -90,7 +90,7 @@ def search(
     *files, query = given
     if not files:
         raise UsageError(f"Say where to look and for what: lexigraph search FILE... WORDS; only {query!r} was given.")
-    if model is not None and searching.finds_pictures(model):
+    if model is not None and vectors is None and searching.finds_pictures(model):
         _search_pictures(files, query, k, model, index, out, as_json, force)
         return
     if out is not None:
