@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from lexigraph.evaluation.answering import Question, best_threshold, exact, f1, normalised, sliding_window
+from lexigraph.evaluation.answering import Question, best_threshold, sliding_window
+from lexigraph.evaluation.answers import exact, f1, normalised
 from lexigraph.nn.answering import Found, Span
 
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 import re
-import string
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, NotRequired, TypedDict
@@ -31,6 +30,7 @@ import numpy as np
 import torch
 
 from lexigraph.abilities.answering import Answerer
+from lexigraph.evaluation.answers import exact, f1, normalised
 from lexigraph.evaluation.intervals import Figure, metric, signature
 from lexigraph.evaluation.measure import baseline as baseline
 from lexigraph.evaluation.measure import choosing as choosing
@@ -40,7 +40,6 @@ from lexigraph.text.planning import evaluation_plan
 from lexigraph.text.tables import Table
 
 METRICS = {"loss": False, "exact": True, "f1": True}  # for `train.metric`: is greater better?
-ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 WORD = re.compile(r"\w+(?:[-'’.,]\w+)*")
 
 
@@ -66,40 +65,6 @@ class Scores(TypedDict):
     questions: int
     passages: int
     signature: str
-
-
-# ---- SQuAD's measure ------------------------------------------------------------------------------------------
-
-
-def normalised(text: str) -> str:
-    """An answer as it is compared.
-
-    >>> normalised("The  Eiffel Tower's"), normalised("(a) an")
-    ('eiffel towers', '')
-    """
-    bare = "".join(sign for sign in text.lower() if sign not in set(string.punctuation))
-    return " ".join(ARTICLES.sub(" ", bare).split())
-
-
-def exact(answer: str, right: Sequence[str]) -> float:
-    """1 if an answer is one of the right ones; where there are none, if there is no answer."""
-    return max(float(normalised(answer) == normalised(each)) for each in right or [""])
-
-
-def f1(answer: str, right: Sequence[str]) -> float:
-    """The harmonic mean of precision and recall of words, at best.
-
-    >>> f1("in 1994", ["1994", "the year 1994"]), f1("", []), f1("x", [])
-    (0.6666666666666666, 1.0, 0.0)
-    """
-    return max(_f1(normalised(answer).split(), normalised(each).split()) for each in right or [""])
-
-
-def _f1(words: list[str], right: list[str]) -> float:
-    if not words or not right:
-        return float(words == right)
-    common = (Counter(words) & Counter(right)).total()
-    return 2 * common / (len(words) + len(right))
 
 
 # ---- what a network answers -----------------------------------------------------------------------------------
